@@ -3,6 +3,7 @@
     python benchmarks/gating.py --qrels qrels.trec --run a.trec --run b.trec
     python benchmarks/gating.py --qrels qrels.trec --run a.trec --run b.trec --outcomes
     python benchmarks/gating.py --qrels qrels.trec --run a.trec --run b.trec --sized
+    python benchmarks/gating.py --qrels qrels.trec --run a.trec --run b.trec --together
 
 The queries of a run are taken for all queries there are, and sets of some of them drawn with
 replacement. `min`: the threshold is the mean of all, so that a pass is by chance. `max-drop`: the
@@ -15,6 +16,9 @@ said to show with a probability of 80 %. In brackets: 95 % Wilson intervals.
 second run truly is as good as the first, or worse by 0.02, 0.05, 0.10. FAIL of a run that is as
 good is a false alarm; PASS of one that is worse by more than 0.02 is a miss. `--outcomes --min`
 tells the same of `--min`, whose threshold the run truly reaches, or misses by so much.
+
+`--together` tells how often at least one of the first one, two, … rules fails, in percent, where
+the run truly is as good by each measure.
 
 `--sized` tells what `--max-drop MEASURE=auto` comes to: the drop that is allowed (the median), then
 PASS / FAIL / NOT SHOWN where the run is as good, and where it is worse by just that drop.
@@ -53,11 +57,15 @@ def main() -> None:
     parser.add_argument("--outcomes", action="store_true", help="of --max-drop 0.02, by change")
     parser.add_argument("--min", action="store_true", help="with --outcomes: of --min")
     parser.add_argument("--sized", action="store_true", help="of --max-drop MEASURE=auto")
+    parser.add_argument("--together", action="store_true", help="of several rules at once")
     options = parser.parse_args()
     qrels = read_qrels(options.qrels)
     before, now = (values_of(qrels, path) for path in options.run[:2])
     if options.sized:
         print_sized(before, now, options.draws)
+        return
+    if options.together:
+        print_together(before, now, options.draws)
         return
     if options.outcomes:
         print_outcomes(before, now, options.draws, of=reached if options.min else outcome)
@@ -106,6 +114,21 @@ def print_sized(before: np.ndarray, now: np.ndarray, draws: int) -> None:
             print(
                 f"{n:7} {name:>10} {median:6.3f}" + "".join(f"{c:>21}" for c in cells), flush=True
             )
+
+
+def print_together(before: np.ndarray, now: np.ndarray, draws: int) -> None:
+    """Print how often one of several rules fails where each holds, by number of queries."""
+    print(f"{'queries':>7}" + "".join(f"{f'+ {name}':>13}" for name in MEASURES))
+    for n in SIZES:
+        failed = []
+        for seed in range(draws):
+            said_of = [
+                outcome(np.random.default_rng(seed), a, b, n, 0.0, name)
+                for name, a, b in zip(MEASURES, before, now, strict=True)
+            ]
+            failed.append(np.maximum.accumulate([one == "FAIL" for one in said_of]))
+        cells = "".join(f"{100 * share_of:13.1f}" for share_of in np.mean(failed, axis=0))
+        print(f"{n:7}{cells}", flush=True)
 
 
 def drawn(
