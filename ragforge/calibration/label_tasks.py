@@ -133,9 +133,9 @@ def _by_place(pairs: Sequence[SampledPair], places: Mapping[str, Place]) -> list
     return [pair for batch in batches for pair in sorted(batch, key=key)]
 
 
-def pair_text(label: Label) -> PairText:
-    """Return what a label is on, under whatever id it was shown."""
-    return PairText(label.query_id, label.text_sha256)
+def pair_text(of: Label | SampledPair) -> PairText:
+    """Return what a label is on, or drawn for one, under whatever id it was shown."""
+    return PairText(of.query_id, of.text_sha256)
 
 
 def open_tasks(

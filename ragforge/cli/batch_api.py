@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from ragforge.api.progress import say
 from ragforge.cli.flags import run_async
 from ragforge.cli.output import dumps
+from ragforge.cli.parser import count
 from ragforge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def add_batch_api(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--requests-per-batch",
-        type=_count,
+        type=count,
         default=_REQUESTS_PER_BATCH,
         metavar="N",
         help=f"most in one batch, where a provider takes less (default {_REQUESTS_PER_BATCH:,})",
@@ -68,25 +69,18 @@ def add_batch_api(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--requests-per-shard",
-        type=_count,
+        type=count,
         default=_REQUESTS,
         metavar="N",
         help=f"calls of a shard (default {_REQUESTS})",
     )
     group.add_argument(
         "--workers",
-        type=_count,
+        type=count,
         metavar="W",
         help="workers that share --concurrency and the limits a minute (default: as planned "
         "before, else 1)",
     )
-
-
-def _count(text: str) -> int:
-    count = int(text)
-    if count < 1:
-        raise argparse.ArgumentTypeError(f"expected a number from 1, got {text}")
-    return count
 
 
 def _seconds(text: str) -> float:

@@ -46,6 +46,7 @@ from ragforge.cli.flags import (
 )
 from ragforge.cli.next_step import after_judging
 from ragforge.cli.output import print_result, show, tell_overtaken
+from ragforge.cli.parser import count
 from ragforge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -308,9 +309,7 @@ def configure_audit(parser: argparse.ArgumentParser) -> None:
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--dataset", type=Path, metavar="DIR", help="the set")
     source.add_argument("--pairs", type=Path, metavar="FILE", help="draw from the pairs of a file")
-    parser.add_argument(
-        "-n", "--n", type=_count, default=50, metavar="N", help="pairs (default 50)"
-    )
+    parser.add_argument("-n", "--n", type=count, default=50, metavar="N", help="pairs (default 50)")
     parser.add_argument(
         "--attack", action="append", default=[], metavar="NAME", help="attack to try (default: all)"
     )
@@ -341,7 +340,7 @@ def configure_audit(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--search-calls",
-        type=_count,
+        type=count,
         default=0,
         metavar="N",
         help="for the attack optimised: calls for each pair, at least 2 (default: no search)",
@@ -386,13 +385,6 @@ def run_audit(arguments: argparse.Namespace) -> int:
     say(audit_title(result.audit))
     print(place)
     return 0
-
-
-def _count(text: str) -> int:
-    count = int(text)
-    if count < 1:
-        raise argparse.ArgumentTypeError(f"expected a number from 1, got {text}")
-    return count
 
 
 def _check_audit(arguments: argparse.Namespace) -> None:

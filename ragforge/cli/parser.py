@@ -364,6 +364,14 @@ def values_of(action: argparse.Action) -> tuple[str, ...]:
     return tuple(word for word in words if not word.isupper())
 
 
+def count(text: str) -> int:
+    """Return the number from 1 that an argument is."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 1, got {text}")
+    return number
+
+
 def width() -> int:
     """Return how wide help and tables may be: the terminal, at most 100 columns, 80 without one."""
     if not os.environ.get("COLUMNS") and not sys.stdout.isatty():

@@ -35,6 +35,7 @@ from ragforge.cli.flags import (
     settings_of,
 )
 from ragforge.cli.output import dumps, show
+from ragforge.cli.parser import count
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import plural
 
@@ -75,21 +76,21 @@ def _configure_plan(plan: argparse.ArgumentParser) -> None:
     plan.add_argument("--into", type=Path, required=True, metavar="DIR", help="the shards' folder")
     plan.add_argument(
         "--pairs-per-shard",
-        type=_count,
+        type=count,
         default=_PAIRS_PER_SHARD,
         metavar="N",
         help=f"a shard is closed with the query that reaches it (default {_PAIRS_PER_SHARD})",
     )
     plan.add_argument(
         "--chunks-per-shard",
-        type=_count,
+        type=count,
         default=_CHUNKS_PER_SHARD,
         metavar="N",
         help=f"of --chunks (default {_CHUNKS_PER_SHARD})",
     )
     plan.add_argument(
         "--workers",
-        type=_count,
+        type=count,
         metavar="W",
         help="workers that share --concurrency and the limits a minute (default: as planned "
         "before, else 1)",
@@ -181,13 +182,6 @@ def _add_observer(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--observer", action="append", default=[], metavar="NAME", help="as for `ragforge judge`"
     )
-
-
-def _count(text: str) -> int:
-    count = int(text)
-    if count < 1:
-        raise argparse.ArgumentTypeError(f"expected a number from 1, got {text}")
-    return count
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -1,12 +1,11 @@
 """What the measures of a run mean together, in a sentence, and where to look next."""
 
 from collections.abc import Callable, Iterator, Mapping
-from math import fsum
 from operator import itemgetter
 from typing import Final, NamedTuple
 
 from ragforge.measures import Scores
-from ragforge.measures.strata import Design
+from ragforge.measures.strata import Design, mean_over_queries
 
 _PRECISION: Final = "P@5"
 _RECALL: Final = "R@10"
@@ -75,7 +74,7 @@ def _means(per_query: Mapping[str, Mapping[str, float]], design: Design | None) 
 
     def mean(value: Callable[[Mapping[str, float]], float]) -> float:
         values = {query_id: value(of_query) for query_id, of_query in per_query.items()}
-        return fsum(values.values()) / len(values) if design is None else design.mean(values) or 0.0
+        return mean_over_queries(design, values) or 0.0
 
     recall, rr, hit_rate, ndcg = (mean(itemgetter(name)) for name in _MEASURES)
     return _Means(mean(_share_of_possible_precision), recall, rr, hit_rate, ndcg)

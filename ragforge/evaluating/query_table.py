@@ -117,7 +117,7 @@ def worst_first(records: EvaluationData, measure: str = PRIMARY) -> list[str]:
 
     Failures go first, then values upwards; what no run was measured on goes last.
     """
-    of_runs = [(_values(run, measure), _states(run, measure)) for run in records.runs]
+    of_runs = [(run.by_query(measure), _states(run, measure)) for run in records.runs]
 
     def key(query_id: str) -> tuple[float, float, str]:
         values = [found[query_id] for found, _ in of_runs if query_id in found]
@@ -134,7 +134,7 @@ def worst_first(records: EvaluationData, measure: str = PRIMARY) -> list[str]:
 def _cells(
     run: MeasuredRun, records: EvaluationData, causes: Mapping[str, str], measure: str
 ) -> Callable[[Query], RunCell]:
-    states, values = _states(run, measure), _values(run, measure)
+    states, values = _states(run, measure), run.by_query(measure)
     ranks = {} if run.scores is None else run.scores.first_relevant_rank
     without: CellState = "unplaced" if is_of_evidence(measure) else "not_judged"
 
@@ -153,14 +153,10 @@ def _cells(
     return cell
 
 
-def _values(run: MeasuredRun, measure: str) -> dict[str, float]:
-    return {} if run.scores is None else run.scores.by_query(measure)
-
-
 def _states(run: MeasuredRun, measure: str) -> dict[str, CellState]:
     attention = run.summary.attention
     if is_of_evidence(measure):
-        lacked = (key for key in _values(run, measure) if key not in run.ranked)
+        lacked = (key for key in run.by_query(measure) if key not in run.ranked)
         return {**dict.fromkeys(lacked, "missing"), **dict.fromkeys(attention.failed, "failed")}
     named: Iterable[tuple[CellState, Iterable[str]]] = (
         ("no_relevant", attention.without_relevant),
@@ -340,5 +336,5 @@ def _worst(run: MeasuredRun, bad: Collection[str], measure: str) -> tuple[str, .
         return ()
     hopeless = () if is_of_evidence(measure) else run.scores.without_relevant
     blamed = set(bad).difference(hopeless)
-    values = ((value, key) for key, value in _values(run, measure).items() if key in blamed)
+    values = ((value, key) for key, value in run.by_query(measure).items() if key in blamed)
     return tuple(key for _, key in nsmallest(WORST, values))

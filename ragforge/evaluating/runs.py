@@ -350,6 +350,10 @@ class MeasuredRun:
         came = self.as_retrieved
         return {key: came.get(key, of) for key, of in self.ranked.items()} if came else self.ranked
 
+    def by_query(self, measure: str) -> dict[str, float]:
+        """Return the value of each query by a measure; none of a run that could not be scored."""
+        return {} if self.scores is None else self.scores.by_query(measure)
+
     def cut_task(self, task: Task) -> Task:
         """Return the task whose grades the run was measured on, its own or that of all runs."""
         has_own = self.task is not None and self.task.chunking is not None

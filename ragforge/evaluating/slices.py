@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import fsum
 from typing import Final
 
 from ragforge.evaluating.answers.records import documents_of
@@ -24,7 +23,7 @@ from ragforge.evaluating.runs import (
 from ragforge.measures import Scores
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import LEAST_VALUES, interval_of
-from ragforge.measures.strata import Design
+from ragforge.measures.strata import Design, mean_over_queries
 from ragforge.measures.stratified import sample_interval
 from ragforge.measures.unseen_values import interval_by_measure, is_bounded
 from ragforge.records import Query
@@ -119,14 +118,18 @@ class _QueryValues:
             return NOTHING
         values = {key: self._values[key] for key in query_ids if key in self._values}
         bounds = {key: self._possible[key] for key in query_ids if key in self._possible}
-        mean = _mean(values, design)
+        mean = mean_over_queries(design, values)
         # Without the queries that have no value the mean may leave what is possible with them.
         means = [
             each
             for each in (
-                _mean({**values, **{key: item.low for key, item in bounds.items()}}, design),
+                mean_over_queries(
+                    design, {**values, **{key: item.low for key, item in bounds.items()}}
+                ),
                 mean,
-                _mean({**values, **{key: item.high for key, item in bounds.items()}}, design),
+                mean_over_queries(
+                    design, {**values, **{key: item.high for key, item in bounds.items()}}
+                ),
             )
             if each is not None
         ]
@@ -138,12 +141,6 @@ class _QueryValues:
             max(means, default=None),
             _interval(self._measure, values, design),
         )
-
-
-def _mean(values: Mapping[str, float], design: Design | None) -> float | None:
-    if design is not None:
-        return design.mean(values)
-    return fsum(values.values()) / len(values) if values else None
 
 
 def _interval(measure: str, values: Mapping[str, float], design: Design | None) -> Ends | None:

@@ -10,12 +10,12 @@ beside them the share of whole quotes, and both within a budget of tokens as wel
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
-from math import fsum, inf
+from math import inf
 from typing import Final, NamedTuple
 
 from ragforge.deferred import dataclass
 from ragforge.measures.measure_names import Measure
-from ragforge.measures.strata import Design
+from ragforge.measures.strata import Design, mean_over_queries
 
 
 class Stretch(NamedTuple):
@@ -258,9 +258,7 @@ class RunEvidence:
 
     def mean(self, values: Mapping[str, float]) -> float | None:
         """Return the mean of values by query, over what the queries stand for."""
-        if self.design is not None:
-            return self.design.mean(values)
-        return fsum(values.values()) / len(values) if values else None
+        return mean_over_queries(self.design, values)
 
     def _coverage(self, query_id: str, measure: Measure) -> Coverage:
         ranking = self._retrieved.get(query_id, ())

@@ -11,24 +11,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from math import ceil, comb, sqrt
+from math import ceil, sqrt
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.measures.checked_samples import Floats
 from ragforge.measures.corrected import Integers
-from ragforge.measures.distributions import normal_quantile
 from ragforge.measures.first_hits import interval_of_hits, score_of_hits
 from ragforge.measures.left_out import Common
 from ragforge.measures.sequential import FUTILE, LEAST_QUERIES, chance_of_winner
 from ragforge.measures.sequential_several import (
-    EARLY_P,
-    LAST_P,
     Saved,
     Standing,
     Standings,
     best_of,
+    critical_value,
+    most_equal_pairs,
     saved_by,
     unless_failed,
 )
@@ -108,7 +107,7 @@ class SeveralFirstHits:
     @property
     def n_equal(self) -> int:
         """How many pairs of runs may be equal at the most, by what is told apart."""
-        return comb(self.n_runs - 1, 2) or 1 if self.beaten else comb(self.n_runs, 2)
+        return most_equal_pairs(self.n_runs, any_beaten=bool(self.beaten))
 
     @property
     def probabilities(self) -> Floats:
@@ -276,7 +275,7 @@ class SeveralFirstHits:
         """Drop what is beaten; the clearest first, as each one makes the next easier to tell."""
         for (a, b), each in sorted(told.items(), key=lambda item: -abs(item[1].z)):
             worse, better = (a, b) if each.difference > 0 else (b, a)
-            if worse in self.beaten or abs(each.z) <= self._critical(is_last=is_last):
+            if worse in self.beaten or abs(each.z) <= critical_value(self.n_equal, is_last=is_last):
                 continue
             if len(self.left) == 1:  # On other queries each, all could be beaten in a circle.
                 return
@@ -289,7 +288,7 @@ class SeveralFirstHits:
 
     def _undecided(self, best: int, told: dict[tuple[int, int], _Told]) -> list[int]:
         """Return the runs of which reading on may well show that the best one beats them."""
-        last = self._critical(is_last=True)
+        last = critical_value(self.n_equal, is_last=True)
         found = []
         for run in self._open:
             if run == best or run in self.beaten:
@@ -306,7 +305,7 @@ class SeveralFirstHits:
             each = self._told((best, run))
             low, high = -1.0, 1.0
             if each.n > 1:
-                critical = self._critical(is_last=each.n == self._n_common(run, best))
+                critical = critical_value(self.n_equal, is_last=each.n == self._n_common(run, best))
                 low, high = interval_of_hits(each.diffs, critical, same_rankings=run == best)
             standings.append(
                 Standing(run, each.difference, low, high, self.beaten.get(run), each.n)
@@ -314,7 +313,3 @@ class SeveralFirstHits:
         standings.sort(key=lambda item: (item.run != best, -item.difference, item.run))
         share = max(self._n_read) / len(self.lists)
         return Standings(tuple(standings), share, self.n_judged, self.n_looks)
-
-    def _critical(self, *, is_last: bool) -> float:
-        p = LAST_P if is_last else EARLY_P
-        return -normal_quantile(p / self.n_equal / 2)

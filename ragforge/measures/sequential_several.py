@@ -173,7 +173,7 @@ class SeveralDecision:
     @property
     def n_equal(self) -> int:
         """How many pairs of runs may be equal at the most, by what is told apart."""
-        return comb(self.n_runs - 1, 2) or 1 if self.beaten else comb(self.n_runs, 2)
+        return most_equal_pairs(self.n_runs, any_beaten=bool(self.beaten))
 
     def wanted(self) -> Integers:
         """Return the pairs that are to be judged by the next look, ascending indexes."""
@@ -249,7 +249,7 @@ class SeveralDecision:
         """Drop what is beaten; the clearest first, as each one makes the next easier to tell."""
         for (a, b), look in sorted(looks.items(), key=lambda item: -abs(item[1].z)):
             worse, better = (a, b) if look.difference > 0 else (b, a)
-            if worse in self.beaten or abs(look.z) <= self._critical(is_last=is_last):
+            if worse in self.beaten or abs(look.z) <= critical_value(self.n_equal, is_last=is_last):
                 continue
             if len(self.left) == 1:  # On other queries each, all could be beaten in a circle.
                 return
@@ -258,7 +258,7 @@ class SeveralDecision:
 
     def _undecided(self, best: int, looks: dict[tuple[int, int], Look]) -> list[int]:
         """Return the runs of which judging the rest may well show that the best one beats them."""
-        last = self._critical(is_last=True)
+        last = critical_value(self.n_equal, is_last=True)
         found = []
         for run in self.left:
             if run == best:
@@ -275,7 +275,7 @@ class SeveralDecision:
     def _standings(
         self, best: int, values: Floats, drawn: NDArray[np.bool_], *, is_last: bool
     ) -> Standings:
-        share = normal_cdf(self._critical(is_last=is_last))
+        share = normal_cdf(critical_value(self.n_equal, is_last=is_last))
         standings = []
         for run in range(self.n_runs):
             look, n = (
@@ -317,13 +317,25 @@ class SeveralDecision:
         )
         return _OfTwo(pairs, rows)
 
-    def _critical(self, *, is_last: bool) -> float:
-        p = LAST_P if is_last else EARLY_P
-        return -normal_quantile(p / self.n_equal / 2)
-
     def _is_drawn(self) -> NDArray[np.bool_]:
         found: NDArray[np.bool_] = self.known | (self.pairs.places < self._probabilities)
         return found
+
+
+def most_equal_pairs(n_runs: int, *, any_beaten: bool) -> int:
+    """Return how many pairs of runs may be equal at the most: fewer once one run is beaten."""
+    return comb(n_runs - 1, 2) or 1 if any_beaten else comb(n_runs, 2)
+
+
+def critical_value(n_equal: int, *, is_last: bool) -> float:
+    """Return the standard score from which a look tells two runs apart.
+
+    Args:
+        n_equal: Pairs of runs that may be equal at the most; the level is divided among them.
+        is_last: Whether all pairs are judged at this look.
+    """
+    p = LAST_P if is_last else EARLY_P
+    return -normal_quantile(p / n_equal / 2)
 
 
 def best_of(runs: Sequence[int], differences: Mapping[tuple[int, int], float]) -> int:

@@ -181,6 +181,18 @@ class Design:
         return [name for name in self.sizes if name not in seen]
 
 
+def mean_over_queries(design: Design | None, values: Mapping[str, float]) -> float | None:
+    """Return the mean of values by query, over what the queries stand for; None without values.
+
+    Args:
+        design: Of the sample that the queries are; None where they are all that there are.
+        values: By query id.
+    """
+    if design is not None:
+        return design.mean(values)
+    return fsum(values.values()) / len(values) if values else None
+
+
 def weighted_median(values: Collection[float], weights: Collection[float]) -> float:
     """Return the least value at or below which half of the weight is.
 

@@ -17,7 +17,6 @@ from ragforge.records import (
     Label,
     LabelSample,
     Provenance,
-    SampledPair,
 )
 
 _PROTOCOL: Final = "sample {}"
@@ -71,7 +70,7 @@ class _Labelled:
         ids: dict[PairText, dict[str, None]] = {}
         for drawn in self.sample.pairs:
             chunk_ids = (drawn.chunk_id, *drawn.same_text)
-            ids.setdefault(_text_of(drawn), {}).update(dict.fromkeys(chunk_ids))
+            ids.setdefault(pair_text(drawn), {}).update(dict.fromkeys(chunk_ids))
         for label in self.labels:
             ids.setdefault(pair_text(label), {})[label.chunk_id] = None
         mine = [one for one in self._judgments if self._is_mine(one)]
@@ -154,10 +153,10 @@ class _Labelled:
         """
         seen = {pair_text(label) for label in self.labels}
         open_pairs = [
-            _text_of(pair)
+            pair_text(pair)
             for pair in self.sample.pairs
-            if _text_of(pair) not in self._graded
-            and (_text_of(pair) in seen or not pair.labelled_before)
+            if pair_text(pair) not in self._graded
+            and (pair_text(pair) in seen or not pair.labelled_before)
         ]
         return {
             PairKey(pair.query_id, chunk_id)
@@ -186,7 +185,3 @@ def _with_what_followed(old: Judgment, new: Judgment) -> Judgment:
     if old.grade == new.grade:
         return old.model_copy(update={"provenance": new.provenance, "copied_from": new.copied_from})
     return new.model_copy(update={"quote_grades": old.quote_grades})
-
-
-def _text_of(pair: SampledPair) -> PairText:
-    return PairText(pair.query_id, pair.text_sha256)

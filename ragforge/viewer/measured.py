@@ -12,7 +12,6 @@ from ragforge.deferred import dataclass
 from ragforge.evaluating.evaluation_data import EvaluationData, load_evaluation_data
 from ragforge.evaluating.graded_by import graded_line, grades_of, mark_drift
 from ragforge.evaluating.query_table import NO_ANSWER, NO_GRADE, QueryRow, query_rows
-from ragforge.evaluating.runs import MeasuredRun
 from ragforge.files.set.canaries import read_canaries
 from ragforge.files.set.dataset import Dataset
 
@@ -227,7 +226,7 @@ def _two(
 
 def _pairs(measured: MeasuredSet, asked: Asked, places: Sequence[int]) -> list[Pair]:
     runs = [measured.data.runs[place] for place in places]
-    values = [_values(run, asked.measure) for run in runs]
+    values = [run.by_query(asked.measure) for run in runs]
     systems = [measured.systems.index(n) for n in (asked.system_a, asked.system_b) if n]
     return [
         Pair(
@@ -238,10 +237,6 @@ def _pairs(measured: MeasuredSet, asked: Asked, places: Sequence[int]) -> list[P
         )
         for row in measured.rows
     ]
-
-
-def _values(run: MeasuredRun, measure: str) -> Mapping[str, float]:
-    return {} if run.scores is None else run.scores.by_query(measure)
 
 
 def _is_shown(pair: Pair, asked: Asked, data: EvaluationData, places: Sequence[int]) -> bool:

@@ -86,8 +86,8 @@ def _set(before: Evaluation, now: Evaluation, n_same: int) -> Iterator[Change]:
     if not is_of_same_part(before, now):
         yield Change(
             "selection",
-            f"The queries measured changed: {_part_in_words(before)} before, "
-            f"now {_part_in_words(now)}; only what is "
+            f"The queries measured changed: {part_in_words(before)} before, "
+            f"now {part_in_words(now)}; only what is "
             "said of the same items is of the system.",
         )
     old, new = before.digests, now.digests
@@ -180,7 +180,8 @@ def _flags_of(of: Evaluation) -> tuple[object, ...]:
     return of.selection.asked if of.selection else ()
 
 
-def _part_in_words(of: Evaluation) -> str:
+def part_in_words(of: Evaluation) -> str:
+    """Return which part of the set an evaluation is of."""
     return of.selection.in_words if of.selection else "the whole set"
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from math import fsum
 from typing import Final, TypeAlias
 
 from ragforge.deferred import dataclass
@@ -23,7 +22,7 @@ from ragforge.measures.comparing import (
 )
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import LEAST_VALUES
-from ragforge.measures.strata import Design
+from ragforge.measures.strata import Design, mean_over_queries
 
 Values = Mapping[str, float]
 """By query id."""
@@ -239,7 +238,9 @@ def _means(
     """Return the mean of each contender, by measure and name."""
     return {
         measure: {
-            name: _mean(item.values[measure], contest.designs.get(measure, contest.design))
+            name: mean_over_queries(
+                contest.designs.get(measure, contest.design), item.values[measure]
+            )
             for name, item in by_name.items()
         }
         for measure in contest.measures
@@ -460,9 +461,3 @@ def _groups(couples: Sequence[tuple[str, str]]) -> list[list[str]]:
                 del left[couple]
         groups.append(group)
     return groups
-
-
-def _mean(values: Values, design: Design | None) -> float | None:
-    if design is not None:
-        return design.mean(values)
-    return fsum(values.values()) / len(values) if values else None

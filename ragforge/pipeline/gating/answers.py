@@ -23,7 +23,7 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import LEAST_VALUES
-from ragforge.measures.strata import Design
+from ragforge.measures.strata import Design, mean_over_queries
 from ragforge.pipeline.comparing.answers import ANSWER_MEASURES
 from ragforge.pipeline.evaluated import (
     evaluated_on,
@@ -33,7 +33,7 @@ from ragforge.pipeline.evaluated import (
     json_sha256,
     with_content_id,
 )
-from ragforge.pipeline.gating.subjects import ANSWERS, Subject, Valued, mean_ends, mean_of
+from ragforge.pipeline.gating.subjects import ANSWERS, Subject, Valued, mean_ends
 from ragforge.records import (
     Baseline,
     Digests,
@@ -107,7 +107,7 @@ def _valued(records: SystemRecords, name: str) -> Valued:
     lacking = sorted(_asked(records) - values.keys())
     design = records.design
     possible = dict.fromkeys(lacking, _ANY)
-    mean, ends = partial(mean_of, design), partial(_rate_ends, name, design)
+    mean, ends = partial(mean_over_queries, design), partial(_rate_ends, name, design)
     graded_by = judges((), {records.system: [records.grades[key] for key in values]})
     return Valued(values, possible, mean, ends, design, graded_by)
 
@@ -225,8 +225,8 @@ def _measured_mean(records: SystemRecords, name: str) -> MeasuredMean:
     rate = RATES[name](records)
     values = ANSWER_MEASURES[name](records)
     lacking = records.without_grade
-    least = mean_of(records.design, {**values, **dict.fromkeys(lacking, 0.0)})
-    most = mean_of(records.design, {**values, **dict.fromkeys(lacking, 1.0)})
+    least = mean_over_queries(records.design, {**values, **dict.fromkeys(lacking, 0.0)})
+    most = mean_over_queries(records.design, {**values, **dict.fromkeys(lacking, 1.0)})
     return MeasuredMean(
         mean=rate.mean,
         low=rate.interval.low if rate.interval else None,

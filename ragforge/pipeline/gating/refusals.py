@@ -15,7 +15,7 @@ from ragforge.evaluating.graded_by import (
     missing_grades_text,
     silent_of,
 )
-from ragforge.evaluating.history.changes import is_of_same_part
+from ragforge.evaluating.history.changes import is_of_same_part, part_in_words
 from ragforge.evaluating.history.common_items import (
     LEFT_OUT,
     CommonItem,
@@ -284,7 +284,8 @@ def _baseline_refusals(
         names = f"{one_line(before.dataset)!r}, this is {one_line(now.dataset)!r}"
         yield Refusal(f"the baseline is of another dataset, {names}", "dataset-change")
     elif not is_of_same_part(before, now):
-        text = f"the baseline is of {_part(before)}, this is of {_part(now)}: {shared.in_words}"
+        parts = f"the baseline is of {part_in_words(before)}, this is of {part_in_words(now)}"
+        text = f"{parts}: {shared.in_words}"
         yield Refusal(f"{text}; a drop is looked for on those in common only", "dataset-change")
     elif before.digests.queries != now.digests.queries:
         versions = f" (version {before.version}, this is version {now.version})"
@@ -318,10 +319,6 @@ def _of_other_chunks(
     words = ["ragforge", "gate", "--dataset", dataset, "--run", before.run]
     command = one_line(shlex.join([*words, "--min", f"{advised}=0", "--write-baseline"]), 1000)
     return f"{reason}, once `{command} FILE` made the baseline anew"
-
-
-def _part(evaluation: Evaluation) -> str:
-    return evaluation.selection.in_words if evaluation.selection else "the whole set"
 
 
 def _uncomparable(now: Evaluation, rules: Rules, shared: SharedItems) -> Iterator[Refusal]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from math import fsum
 from pathlib import Path
 from typing import Final, Literal
 
@@ -18,7 +17,7 @@ from ragforge.files.set.query_selection import Chosen
 from ragforge.measures import Scores, evaluate
 from ragforge.measures.intervals import Ends
 from ragforge.measures.measure_names import by_judgments, is_of_evidence
-from ragforge.measures.strata import Design
+from ragforge.measures.strata import Design, mean_over_queries
 from ragforge.measures.unseen_values import ends_by_measure
 from ragforge.pipeline.evaluated import (
     EvaluatedRun,
@@ -173,15 +172,8 @@ def _of_design(
     design: Design | None,
     measure: str,
 ) -> Valued:
-    mean, ends = partial(mean_of, design), partial(mean_ends, measure, design)
+    mean, ends = partial(mean_over_queries, design), partial(mean_ends, measure, design)
     return Valued(values, possible, mean, ends, design)
-
-
-def mean_of(design: Design | None, values: Mapping[str, float]) -> float | None:
-    """Return the mean of values by query, over what the queries stand for."""
-    if design is not None:
-        return design.mean(values)
-    return fsum(values.values()) / len(values) if values else None
 
 
 def mean_ends(measure: str, design: Design | None, values: Mapping[str, float]) -> Ends | None:

@@ -93,7 +93,7 @@ class Deltas:
 
 def deltas_of(a: MeasuredRun, b: MeasuredRun, measure: str) -> Deltas:
     """Return the differences in a measure, sorted by loss, then by query."""
-    of_a, of_b = _values(a, measure), _values(b, measure)
+    of_a, of_b = a.by_query(measure), b.by_query(measure)
     items = [Delta(key, of_a[key], of_b[key]) for key in of_a if key in of_b]
     items.sort(key=lambda item: (item.diff, item.query_id))
     return Deltas(a.name, b.name, items, measure)
@@ -126,10 +126,6 @@ def delta_chart(deltas: Deltas, key: str) -> Html:
 
 def _signed(value: float) -> str:
     return signed(value, 2)
-
-
-def _values(run: MeasuredRun, measure: str) -> dict[str, float]:
-    return {} if run.scores is None else run.scores.by_query(measure)
 
 
 def _drawn(items: Sequence[Delta], most: int) -> Sequence[Delta]:
