@@ -46,7 +46,13 @@ from ragforge.pipeline.comparing.runs import compare_files as compare_files_of
 from ragforge.pipeline.comparing.runs import compare_runs
 from ragforge.pipeline.evaluating import evaluate_dataset
 from ragforge.pipeline.evaluating import evaluate_files as evaluate_files_of
-from ragforge.pipeline.history import batch_histories, kept_in_history, run_histories, stale_notes
+from ragforge.pipeline.history import (
+    batch_histories,
+    kept_in_history,
+    run_histories,
+    stale_notes,
+    uneven_notes,
+)
 from ragforge.pipeline.job import Mode
 from ragforge.pipeline.notifying import notify_gate
 from ragforge.pipeline.observer_events import emit_evaluations
@@ -520,7 +526,8 @@ def history(handle: Handle, runs: Runs = (), measures: Measures = ()) -> RunHist
     dataset = whole_of(handle, "history")
     past = read_history(dataset.home)
     found = run_histories(dataset, past, names_of(runs), _canonical(measures))
-    notes = (*past.notes, *stale_notes(dataset, [item.run for item in found]))
+    names = [item.run for item in found]
+    notes = (*past.notes, *stale_notes(dataset, names), *uneven_notes(dataset, past, names))
     return RunHistories(handle.path, tuple(found), notes)
 
 

@@ -120,12 +120,13 @@ def _print_runs(
     """Print the history of each run of a set; return it for JSON, where nothing is printed."""
     from ragforge.files.set.history import read_history
     from ragforge.files.set.opening import open_dataset
-    from ragforge.pipeline.history import run_histories, stale_notes
+    from ragforge.pipeline.history import run_histories, stale_notes, uneven_notes
 
     dataset = open_dataset(path)
     history = read_history(dataset.home)
     runs = run_histories(dataset, history, arguments.run, measures)
-    notes = [*history.notes, *stale_notes(dataset, [item.run for item in runs])]
+    names = [item.run for item in runs]
+    notes = [*history.notes, *stale_notes(dataset, names), *uneven_notes(dataset, history, names)]
     for note in notes:
         say(f"warning: {note}")
     if not arguments.json:

@@ -22,6 +22,7 @@ from ragforge.evaluating.history.trends import (
     last_two_states,
     trend_of_means,
     trend_on_bridge,
+    until_change,
 )
 from ragforge.evaluating.judgments import judges
 from ragforge.files.set.baseline import (
@@ -499,6 +500,34 @@ def _before(
 
 def _note(observer: Observer, message: str) -> None:
     observer(Event("note", "history", message=message))
+
+
+def uneven_notes(dataset: Dataset, history: History, names: Iterable[str]) -> Iterator[str]:
+    """Yield of which runs a trend may be one of who graded: people one ranking, a judge the other.
+
+    Args:
+        dataset: Has the grades.
+        history: Of the set.
+        names: Of the runs.
+    """
+    for name in names:
+        states = until_change(comparable(history.of_run(name)))[-2:]
+        kinds = {grader.kind for state in states for grader in state.graders}
+        if len(states) < 2 or not {"human", "llm"} <= kinds:
+            continue
+        from ragforge.pipeline.comparing.uneven_labels import uneven_tops  # Few runs need it.
+
+        with suppress(DataError):  # Damaged values: nothing is compared by items then.
+            before, now = (kept_values(dataset.home, history, state) for state in states)
+            if before is None or now is None:
+                continue
+            shares = uneven_tops(dataset, now.items, before.items)
+            if shares is not None:
+                yield (
+                    f"run {name}: people gave {shares.b:.0%} of the grades in the top 10 before "
+                    f"the last change and {shares.a:.0%} since, a judge the rest: a trend, or "
+                    "none, may be of who graded"
+                )
 
 
 def stale_notes(dataset: Dataset, names: Collection[str]) -> Iterator[str]:

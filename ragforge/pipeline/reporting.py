@@ -20,7 +20,7 @@ from ragforge.files.set.history import read_history
 from ragforge.pipeline.comparing.answers import compare_answers
 from ragforge.pipeline.comparing.deciding import ComparisonOptions
 from ragforge.pipeline.evaluated import evaluate_data
-from ragforge.pipeline.history import batches_now, with_now
+from ragforge.pipeline.history import batches_now, uneven_notes, with_now
 from ragforge.pipeline.judge.agreement import agreement_in
 from ragforge.records import Calibration
 from ragforge.report.page.page import render_html
@@ -157,6 +157,8 @@ def report_summary(
     now = evaluate_data(dataset, found) if history.evaluations or has_batches else []
     if history.evaluations:
         history = with_now(dataset, history, now)
+        notes = (*history.notes, *uneven_notes(dataset, history, names))
+        history = replace(history, notes=notes)
     followed = next(
         name for name in (summary.primary, *summary.measures) if name in summary.measures
     )

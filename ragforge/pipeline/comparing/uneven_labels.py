@@ -22,7 +22,8 @@ from ragforge.records.judgments import JUDGED
 
 if TYPE_CHECKING:
     from ragforge.evaluating.judgments import Settled
-    from ragforge.records import Judgment, Provenance
+    from ragforge.files.set.dataset import Dataset
+    from ragforge.records import ItemValues, Judgment, Provenance
 
 _Pairs = Collection[tuple[str, str]]
 
@@ -57,6 +58,36 @@ def without_uneven(
     letters = {name: of for name, of in report.letters.items() if name not in withheld}
     warnings = (*report.warnings, *labels.warnings())
     return replace(report, items=items, letters=letters, warnings=warnings)
+
+
+def uneven_tops(
+    dataset: Dataset, now: Iterable[ItemValues], before: Iterable[ItemValues]
+) -> _Shares | None:
+    """Return people's share of the grades at the tops of two rankings; None where they are alike.
+
+    Chunks that are gone have no grade.
+
+    Args:
+        dataset: Has the grades.
+        now: The rankings of one evaluation.
+        before: Those of another.
+    """
+    by_people = {
+        (pair.query_id, pair.chunk_id): pair.grading.source == "human"
+        for pair in dataset.judgment_table().pairs(lambda of: of.grade is not None)
+    }
+    shares = _Shares(*(_share_of_tops(by_people, each) for each in (now, before)))
+    return shares if shares.are_uneven else None
+
+
+def _share_of_tops(by_people: Mapping[tuple[str, str], bool], items: Iterable[ItemValues]) -> float:
+    found = [
+        by_people[item.query_id, chunk_id]
+        for item in items
+        for chunk_id in item.ranking[:USUAL_DEPTH]
+        if (item.query_id, chunk_id) in by_people
+    ]
+    return sum(found) / len(found) if found else 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """What to know when reading a verdict: its part, labels and judges, and the baseline."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.gate import Rules
@@ -11,7 +11,7 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.evaluated import EvaluatedRun
 from ragforge.pipeline.gating.refusals import SharedItems, counted_judges, offline_sentence
 from ragforge.pipeline.gating.subjects import Subject
-from ragforge.records import Baseline, Evaluation, ItemValues
+from ragforge.records import Baseline, Evaluation
 
 
 def notes_of(
@@ -49,32 +49,15 @@ def uneven_labels(dataset: Dataset, subject: Subject, before: Baseline) -> Itera
     """
     if subject.run is None or not {"human", "llm"} <= {judge.kind for judge in subject.judges}:
         return
-    from ragforge.pipeline.comparing.undecided import UNLIKE, USUAL_DEPTH  # Few gates need it.
+    from ragforge.pipeline.comparing.uneven_labels import uneven_tops  # Few gates need it.
 
-    by_people = {
-        (pair.query_id, pair.chunk_id): pair.grading.source == "human"
-        for pair in dataset.judgment_table().pairs(lambda of: of.grade is not None)
-    }
-    now, then = (_share(by_people, each.items, USUAL_DEPTH) for each in (subject.baseline, before))
-    if abs(now - then) > UNLIKE:
+    shares = uneven_tops(dataset, subject.baseline.items, before.items)
+    if shares is not None:
         yield (
-            f"people gave {now:.0%} of the grades in the top 10 of {subject.evaluation.run} and "
-            f"{then:.0%} of those of the baseline, a judge the rest: a drop, or none, may be of "
-            "who graded; `ragforge compare --calibrated` tells, by labels on a sample of both"
+            f"people gave {shares.a:.0%} of the grades in the top 10 of {subject.evaluation.run} "
+            f"and {shares.b:.0%} of those of the baseline, a judge the rest: a drop, or none, may "
+            "be of who graded; `ragforge compare --calibrated` tells, by labels on a sample of both"
         )
-
-
-def _share(
-    by_people: Mapping[tuple[str, str], bool], items: Iterable[ItemValues], depth: int
-) -> float:
-    """Return the share of people among the grades at the top; chunks that are gone have none."""
-    found = [
-        by_people[item.query_id, chunk_id]
-        for item in items
-        for chunk_id in item.ranking[:depth]
-        if (item.query_id, chunk_id) in by_people
-    ]
-    return sum(found) / len(found) if found else 0.0
 
 
 def _of_labels(run: EvaluatedRun) -> Iterator[str]:

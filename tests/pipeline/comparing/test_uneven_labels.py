@@ -133,3 +133,31 @@ def test_files_alone_tell_that_people_graded_one_run(tmp_path):
     report = compare_files(alone, runs, MEASURES)
 
     assert "people graded 100% of what a ranks" in "".join(report.warnings)
+
+
+@pytest.mark.parametrize(
+    ("labels", "told"), [(("a",), "people gave 100% of the grades"), (("a", "b"), "")]
+)
+def test_a_trend_that_may_be_of_who_graded_is_told_as_such(tmp_path, capsys, labels, told):
+    """A run as good as before was DEGRADING, as a stricter judge graded what it found."""
+    dataset = labelled(tmp_path / "set", *labels)
+    for name in ("a", "b"):
+        dataset.write_run("main", dataset.run(name))
+        main(["evaluate", "--dataset", str(dataset.path), "--run", "main", "-m", "P@5", "-q"])
+    main(["history", "--dataset", str(dataset.path), "--run", "main"])
+
+    said = capsys.readouterr().err
+    assert told in said
+    assert ("people gave" in said) == bool(told)
+
+
+def test_a_report_says_of_a_trend_that_it_may_be_of_who_graded(tmp_path):
+    """It shows the trend, too."""
+    dataset = labelled(tmp_path / "set", "a")
+    for name in ("a", "b"):
+        dataset.write_run("main", dataset.run(name))
+        main(["evaluate", "--dataset", str(dataset.path), "--run", "main", "-m", "P@5", "-q"])
+    page = tmp_path / "report.html"
+    main(["report", "--dataset", str(dataset.path), "--run", "main", "--out", str(page), "-q"])
+
+    assert "a trend, or none, may be of who graded" in page.read_text("utf-8")
