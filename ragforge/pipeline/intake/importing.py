@@ -39,6 +39,7 @@ from ragforge.pipeline.intake.reimporting import (
 )
 from ragforge.pipeline.intake.reviewing import review_audit
 from ragforge.records import Judgment, Query
+from ragforge.stages.answer.refusals import abstains
 
 USUAL_THRESHOLD: Final = 2
 _BLANK_ANSWERS: Final = frozenset({"n/a", "#n/a", "na", "nan", "null", "-", "--", "tbd", "todo"})
@@ -166,7 +167,8 @@ def import_queries(
     if unnamed and is_graded and _is_binary(read) != dataset.manifest.is_binary:
         observer(Event("note", message=f"{path}: {_SCALES_DIFFER}"))
     _keep_scale(read, unnamed, dataset)
-    notes = (*read.left_out, *_unread_names(read, truth, path), *_blank_answers(imported))
+    answers = (*_blank_answers(imported), *_refusals(imported))
+    notes = (*read.left_out, *_unread_names(read, truth, path), *answers)
     for message in (*_keep_labels(read, dataset), *notes):
         observer(Event("note", message=message))
     return result
@@ -195,6 +197,25 @@ def _blank_answers(imported: Sequence[ImportedQuery]) -> Iterator[str]:
             f"{plural(len(found), 'expected answer reads', 'expected answers read')} like an empty "
             f"cell, such as {first.expected_answer!r} of query {first.query_id!r}, and answers are "
             "held against it: leave the cell empty, or say that the query is not answerable"
+        )
+
+
+def _refusals(imported: Sequence[ImportedQuery]) -> Iterator[str]:
+    """Tell of expected answers that only say that there is none."""
+    found = [
+        item.query
+        for item in imported
+        if item.query.answerable
+        and "answerable" in item.unsaid
+        and item.query.expected_answer
+        and abstains(item.query.expected_answer, item.query.asked)
+    ]
+    if found:
+        first = found[0]
+        yield (
+            f"{plural(len(found), 'expected answer says', 'expected answers say')} that there is "
+            f"none, such as {shown(first.expected_answer)} of query {first.query_id!r}: where the "
+            "documents have no answer, and one should be refused, say so in a column answerable"
         )
 
 

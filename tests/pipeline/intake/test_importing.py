@@ -93,6 +93,28 @@ def test_an_answer_that_reads_like_an_empty_cell_is_told(bring, answer, is_told)
 
 
 @pytest.mark.parametrize(
+    ("answer", "said", "is_told"),
+    [
+        ("I don't know.", {}, True),
+        ("Das steht nicht in den Dokumenten.", {}, True),
+        ("I don't know.", {"answerable": False}, False),
+        ("I don't know.", {"answerable": True}, False),
+        ("No, it is not covered.", {}, False),
+    ],
+)
+def test_an_expected_answer_that_there_is_none_is_told(bring, answer, said, is_told):
+    """Who writes so wants a refusal, which counts as none where the question has an answer."""
+    told = []
+
+    bring({"question": "Who?", "answer": answer, **said}, observer=told.append)
+
+    found = [event.message for event in told if "expected answer says" in event.message]
+    assert [message.endswith("say so in a column answerable") for message in found] == (
+        [True] if is_told else []
+    )
+
+
+@pytest.mark.parametrize(
     ("name", "value", "flag"),
     [
         ("source", "a.md", "--map relevant=source"),
