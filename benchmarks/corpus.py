@@ -206,7 +206,7 @@ def plan(folder: Path, n: int) -> str:
     with open_survey(folder / "chunks.jsonl", folder / "own", silent) as opened:
         for card in opened.cards():
             topics.add(card.topic)
-            twins += card.twin_of != card.chunk_id
+            twins += card.duplicate_of != card.chunk_id
     return f"{len(topics)} topics, {twins / n:.1%} stood for by another"
 
 

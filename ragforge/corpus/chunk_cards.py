@@ -275,7 +275,7 @@ class CardReader(AbstractContextManager["CardReader"]):
                 group=doc_id.rpartition("/")[0],
                 level=of["level"][row],
                 topic=of["topic"][row],
-                twin_of=chunk_id if stands == first + row else self._ids[stands],
+                duplicate_of=chunk_id if stands == first + row else self._ids[stands],
                 is_askable=bool(of["askable"][row]),
             )
 
@@ -299,7 +299,7 @@ class CardReader(AbstractContextManager["CardReader"]):
         beside = [near for near in (place - 1, place + 1) if first <= near < behind]
         return [self._ids[int(self._of["order"][near])] for near in beside]
 
-    def twins(self, chunk_id: str) -> list[str]:
+    def near_duplicates(self, chunk_id: str) -> list[str]:
         """Return the ids of the other chunks that are near-duplicates of this one, sorted."""
         row = self.row(chunk_id)
         grouped, stands = self._of["grouped"], self._of["stands"]

@@ -92,7 +92,7 @@ def find_sources(
     wanted = folder_filter(include, exclude, source_code=source_code)
     search = _Search(wanted, skipped, unread, follow_links, source_code)
     sources = _each_once([_sources(path, search) for path in paths])
-    _refuse_twins(sources)
+    _refuse_repeated(sources)
     return sources
 
 
@@ -266,7 +266,7 @@ def _each_once(given: Sequence[Sequence[FileSource]]) -> list[FileSource]:
     ]
 
 
-def _refuse_twins(sources: Sequence[FileSource]) -> None:
+def _refuse_repeated(sources: Sequence[FileSource]) -> None:
     first: dict[str, Path] = {}
     for source in sources:
         if source.doc_id in first:

@@ -19,8 +19,8 @@ class ChunkCard:
         group: Group of its document: the folder, or "" at the top.
         level: How many titles are above it.
         topic: Number of its topic cluster, from 0.
-        twin_of: Id of the chunk that stands for all near-duplicates of this one; its own where it
-            has none, or is the one.
+        duplicate_of: Id of the chunk that stands for all near-duplicates of this one; its own where
+            it has none, or is the one.
         is_askable: Whether it has words enough to be asked about.
     """
 
@@ -29,7 +29,7 @@ class ChunkCard:
     group: str
     level: int
     topic: int
-    twin_of: str
+    duplicate_of: str
     is_askable: bool
 
 
@@ -57,7 +57,7 @@ class Survey(Protocol):
     def neighbours(self, chunk_id: str) -> Sequence[str]:
         """Return the ids of the chunk before and the chunk behind in its document, if any."""
 
-    def twins(self, chunk_id: str) -> Sequence[str]:
+    def near_duplicates(self, chunk_id: str) -> Sequence[str]:
         """Return the ids of the other chunks that are near-duplicates of this one, sorted."""
 
     def in_document(self, doc_id: str) -> Sequence[str]:

@@ -364,7 +364,7 @@ def _refuse_constant(name: str) -> object:
     raise ValueError(f"{name} is not a JSON number")
 
 
-def _refuse_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _refuse_repeated(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) != len(pairs):
         counts = Counter(name for name, _ in pairs)
@@ -446,7 +446,7 @@ def is_grade(value: object) -> bool:
 
 
 _DECODER: Final = json.JSONDecoder(
-    parse_float=read_float, parse_constant=_refuse_constant, object_pairs_hook=_refuse_twins
+    parse_float=read_float, parse_constant=_refuse_constant, object_pairs_hook=_refuse_repeated
 )
 """Made once: `json.loads` makes one for each text that is read in a way of its own."""
 

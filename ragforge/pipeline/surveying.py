@@ -115,9 +115,9 @@ class StoredSurvey(AbstractContextManager["StoredSurvey"]):
         """Return the ids of the chunk before and the chunk behind in its document, if any."""
         return self._cards.neighbours(chunk_id)
 
-    def twins(self, chunk_id: str) -> Sequence[str]:
+    def near_duplicates(self, chunk_id: str) -> Sequence[str]:
         """Return the ids of the other chunks that are near-duplicates of this one, sorted."""
-        return self._cards.twins(chunk_id)
+        return self._cards.near_duplicates(chunk_id)
 
     def in_document(self, doc_id: str) -> Sequence[str]:
         """Return the ids of a document's chunks in their order; [] where there is none."""

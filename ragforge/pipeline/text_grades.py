@@ -20,7 +20,7 @@ _RANKS: Final = {"human": 0, "judge": 1, "carried": 2, "evidence": 3}
 """Whose word is taken where several ids of one text have a grade."""
 
 
-class TwinGrades:
+class GradesOfSameText:
     """Finds grades by the text of what was graded; blanks are folded.
 
     Args:
@@ -57,7 +57,7 @@ class TwinGrades:
             texts = wanted.get(one.query_id)
             if texts is None or one.source not in _RANKS or _is_only_listed(one) or not stands(one):
                 continue
-            for chunk_id in self._twins(one, texts):
+            for chunk_id in self._of_same_text(one, texts):
                 pair = one.query_id, chunk_id
                 by_pair[pair] = min(by_pair.get(pair, one), one, key=_rank)
         return [_copied(by_pair[pair], pair[1]) for pair in sorted(by_pair)]
@@ -70,10 +70,12 @@ class TwinGrades:
             self._ids[chunk_id] = self._id_of_text(chunk_id)
         return self._ids[chunk_id]
 
-    def _twins(self, judgment: Judgment, texts: Mapping[str, Sequence[str]]) -> Sequence[str]:
+    def _of_same_text(
+        self, judgment: Judgment, texts: Mapping[str, Sequence[str]]
+    ) -> Sequence[str]:
         key = self._key(judgment.chunk_id)
-        twins = texts.get(key, ()) if key else ()
-        return [chunk_id for chunk_id in twins if chunk_id != judgment.chunk_id]
+        same = texts.get(key, ()) if key else ()
+        return [chunk_id for chunk_id in same if chunk_id != judgment.chunk_id]
 
 
 def _is_given(judgment: Judgment) -> bool:
@@ -170,7 +172,7 @@ def found_by_text(
         if old.query_id in asked and old.grade is not None
     }
     known = _ids_of_texts(dataset, lambda chunk_id, _: chunk_id in ids)
-    return TwinGrades(known.get).of(pairs, dataset.each_judgment, stands)
+    return GradesOfSameText(known.get).of(pairs, dataset.each_judgment, stands)
 
 
 def _ids_of_texts(dataset: Dataset, wanted: Callable[[str, str], bool]) -> dict[str, str]:
@@ -213,10 +215,10 @@ def grade_retrieved(dataset: Dataset) -> int:
     Raises:
         DataError: A file of the set cannot be read.
     """
-    return _grade_by_twins(dataset) + grade_by_evidence(dataset)
+    return _grade_by_same_text(dataset) + grade_by_evidence(dataset)
 
 
-def _grade_by_twins(dataset: Dataset) -> int:
+def _grade_by_same_text(dataset: Dataset) -> int:
     """Give texts, and chunks that were texts before, the grades that their words have.
 
     What a person gave to the same words goes before what their evidence says.
@@ -238,7 +240,7 @@ def _grade_by_twins(dataset: Dataset) -> int:
     judged = {key_of(old): old.source for old in dataset.each_judgment() if not old.is_failed}
     failed = {key_of(old) for old in dataset.each_judgment() if old.is_failed}
     pairs = {pair for pair in pairs if judged.get(pair, "evidence") == "evidence"}
-    found = TwinGrades(known.get).of(sorted(pairs), dataset.each_judgment, _is_given)
+    found = GradesOfSameText(known.get).of(sorted(pairs), dataset.each_judgment, _is_given)
     copies = [
         one
         for one in found

@@ -202,7 +202,7 @@ def _fresh(queries: Sequence[Query], survey: Survey, diff: CorpusDiff) -> dict[s
 
 def _says_new(chunk_id: str, survey: Survey, there: Collection[str]) -> bool:
     """Whether no older document holds the text of a chunk as well."""
-    return all(survey.chunk(twin).doc_id in there for twin in survey.twins(chunk_id))
+    return all(survey.chunk(copy).doc_id in there for copy in survey.near_duplicates(chunk_id))
 
 
 def _first(

@@ -16,7 +16,7 @@ QUERY = "query"
 ANSWER = "answer"
 SOURCE = "source"
 NEIGHBOURS = "neighbours"
-TWINS = "twins"
+NEAR_DUPLICATES = "twins"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ def beside(item: Item, survey: Survey, most: int) -> Iterator[ProbeRanks]:
         most: Ranks wanted.
     """
     own = [source.chunk_id for source in item.sources]
-    for name, near in ((NEIGHBOURS, survey.neighbours), (TWINS, survey.twins)):
+    for name, near in ((NEIGHBOURS, survey.neighbours), (NEAR_DUPLICATES, survey.near_duplicates)):
         found = dict.fromkeys(other for chunk_id in own for other in near(chunk_id))
         others = [chunk_id for chunk_id in found if chunk_id not in own][:most]
         if others:

@@ -67,7 +67,7 @@ def test_a_chunk_is_read_by_its_id(cards):
     assert [cards.chunk(chunk.chunk_id) for chunk in CHUNKS] == CHUNKS
 
 
-@pytest.mark.parametrize("method", ["chunk", "neighbours", "twins"])
+@pytest.mark.parametrize("method", ["chunk", "neighbours", "near_duplicates"])
 def test_an_unknown_id_is_an_error(cards, method):
     """The chunk next in order must not be taken for it."""
     with pytest.raises(KeyError, match="c22"):
@@ -106,9 +106,9 @@ def test_chunks_without_offsets_come_in_the_order_of_their_numbers(tmp_path):
 
 
 @pytest.mark.parametrize(("chunk_id", "expected"), [("c2", ["c5"]), ("c5", ["c2"]), ("c1", [])])
-def test_twins_are_the_others_of_its_group(cards, chunk_id, expected):
+def test_near_duplicates_are_the_others_of_its_group(cards, chunk_id, expected):
     """What is relevant of one is relevant of all."""
-    assert cards.twins(chunk_id) == expected
+    assert cards.near_duplicates(chunk_id) == expected
 
 
 @pytest.mark.parametrize(

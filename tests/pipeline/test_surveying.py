@@ -173,8 +173,8 @@ def test_ten_thousand_equal_documents_are_one_group(survey):
     """The first stands for all, and asking for the others does not take a scan of each."""
     text = "Wax the table twice a year with a soft cloth and let it dry for a whole day."
     with survey(*[text] * 10_000) as found:
-        assert {card.twin_of for card in found.cards()} == {"c00000"}
-        assert len(found.twins("c05000")) == 9_999
+        assert {card.duplicate_of for card in found.cards()} == {"c00000"}
+        assert len(found.near_duplicates("c05000")) == 9_999
         assert {card.topic for card in found.cards()} == {0}
         assert ids(found, "table wax", 2) == ["c09999", "c09998"]
 
@@ -198,7 +198,7 @@ def test_chinese_chunks_are_found_and_grouped(survey):
     capital = "北京是中国的首都,也是一座历史悠久的城市,人口超过两千万,每年有许多游客来访。" * 3
     with survey(capital, capital + "好", "上海是一座城市。") as found:
         assert ids(found, "中国的首都")[:2] == ["c00000", "c00001"]
-        assert [card.twin_of for card in found.cards()] == ["c00000", "c00000", "c00002"]
+        assert [card.duplicate_of for card in found.cards()] == ["c00000", "c00000", "c00002"]
 
 
 def test_controls_and_marks_in_a_text_are_data(survey):
@@ -225,7 +225,7 @@ def outcome(chunks, own):
             ids(survey, "How do I return goods and pay a fee for the delivery?", k=50)
             for card in survey.cards():
                 survey.neighbours(card.chunk_id)
-                survey.twins(card.chunk_id)
+                survey.near_duplicates(card.chunk_id)
                 survey.in_document(card.doc_id)
                 survey.chunk(card.chunk_id)
     except (DataError, KeyError):

@@ -93,7 +93,7 @@ class Beside:
     def neighbours(self, chunk_id):
         return {"s1": ["n0", "s2"], "s2": ["s1", "n3"]}[chunk_id]
 
-    def twins(self, chunk_id):
+    def near_duplicates(self, chunk_id):
         return {"s1": ["t1", "t2", "t3", "t4"], "s2": []}[chunk_id]
 
 

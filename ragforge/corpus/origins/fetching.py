@@ -100,7 +100,7 @@ def fetch_documents(
         DataError: An origin cannot be read, or has no documents; its mirror stays as it was.
     """
     parsed = [_parsed(spec) for spec in specs]
-    _refuse_twins(parsed)
+    _refuse_repeated(parsed)
     source_code = settings.source_code == "on"
     wanted = folder_filter(settings.include, settings.exclude, source_code=source_code)
     with ExitStack() as stack:
@@ -143,7 +143,7 @@ def _parsed(spec: str | Path) -> Path | _Spec:
     return path
 
 
-def _refuse_twins(specs: Sequence[Path | _Spec]) -> None:
+def _refuse_repeated(specs: Sequence[Path | _Spec]) -> None:
     origins = [spec for spec in specs if not isinstance(spec, Path)]
     if not origins:
         return

@@ -108,7 +108,7 @@ def opened_sql(spec: SqlSpec) -> Iterator[Origin]:
                     "fault, not for documents that were all deleted)"
                 )
             spool.write(target)
-        _refuse_twins(spec, target)
+        _refuse_repeated(spec, target)
         return ""
 
     try:
@@ -244,7 +244,7 @@ def _row(where: str, columns: Mapping[str, str], values: Mapping[str, Any]) -> _
     )
 
 
-def _refuse_twins(spec: SqlSpec, path: Path) -> None:
+def _refuse_repeated(spec: SqlSpec, path: Path) -> None:
     last = ""
     with path.open(encoding="utf-8") as stream:
         for line in stream:

@@ -168,7 +168,7 @@ class _Lookup:
         return rows[alike]
 
 
-def _refuse_twins(hashes: Words, firsts: Positions) -> None:
+def _refuse_repeated(hashes: Words, firsts: Positions) -> None:
     """Refuse queries in which two rows have the same hash, as those of one chunk have.
 
     Half of each hash is compared first: sorting 32 bits takes half the time of sorting 64.
@@ -184,9 +184,9 @@ def _refuse_twins(hashes: Words, firsts: Positions) -> None:
     keys = (hashes >> np.uint64(_TWIN_BITS + bits)).astype(np.uint32)
     keys |= np.repeat(queries, counts)
     ordered = np.sort(keys)
-    twins = ordered[1:][ordered[1:] == ordered[:-1]]
-    if len(twins):
-        rows = np.flatnonzero(np.isin(keys, twins))
+    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
+    if len(repeated):
+        rows = np.flatnonzero(np.isin(keys, repeated))
         whole = hashes[rows]
         order = np.lexsort((whole, keys[rows]))
         alike = (np.diff(whole[order]) == 0) & (np.diff(keys[rows][order]) == 0)
@@ -242,7 +242,7 @@ class Collector:
     def _add_rows(self, rows: Rows) -> None:
         words = words_of(rows.array, rows.id_starts, rows.id_ends)
         hashes = hash_words(words)
-        _refuse_twins(hashes, rows.firsts)
+        _refuse_repeated(hashes, rows.firsts)
         ends = [*rows.firsts[1:].tolist(), len(rows.scores)]
         found = self._judged_ranks(rows, words, hashes)
         first = 0

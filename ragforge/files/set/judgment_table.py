@@ -308,7 +308,7 @@ class _Columns:
         is_apart = len(queries) > len(self.at)
         if is_apart:
             self._put_together(queries)
-        if (is_apart or not is_ascending) and self._has_twins():
+        if (is_apart or not is_ascending) and self._repeats_pairs():
             raise _UnfitError
 
     def _rows(self, stream: IO[bytes]) -> Iterator[tuple[int, str, str, int]]:
@@ -370,7 +370,7 @@ class _Columns:
         starts.append(len(given))
         self.chunks, self.given, self.starts, self._of_query = chunks, given, starts, runs
 
-    def _has_twins(self) -> bool:
+    def _repeats_pairs(self) -> bool:
         """Whether a query has a chunk twice."""
         rows = starmap(slice, pairwise(self.starts))
         return any(len(set(of := self.chunks[some])) < len(of) for some in rows)

@@ -25,7 +25,7 @@ from ragforge.pipeline.judge.pooling import (
     refuse_beside_drift,
     refuse_mixed_judges,
 )
-from ragforge.pipeline.text_grades import TwinGrades, add_copies
+from ragforge.pipeline.text_grades import GradesOfSameText, add_copies
 from ragforge.records import Judgment, PoolEntry, Query, is_text_id, text_id
 from ragforge.stages.complete import Growth, Item, Ranked
 from ragforge.stages.judge.pairs import Pair, PairId
@@ -134,7 +134,7 @@ class PoolWaves:
     _grades: dict[tuple[str, str], int] = field(default_factory=dict)
     _others: str | None = None
     _n_before: int = 0
-    _twins: TwinGrades = field(init=False)
+    _of_same_text: GradesOfSameText = field(init=False)
     _copies: Sequence[Judgment] = ()
 
     def __post_init__(self) -> None:
@@ -143,7 +143,7 @@ class PoolWaves:
         self.growth = Growth(pools.pool_k, pools.pool_most)
         self._kept_grades = KeptGrades(self.judges.provenances(), again=self._job.mode.again)
         self.result = JudgingResult(self.judges.name)
-        self._twins = TwinGrades(self._id_of_text)
+        self._of_same_text = GradesOfSameText(self._id_of_text)
 
     async def judge(self) -> None:
         """Judge the first block of each pool, and further ones while they bring relevant chunks.
@@ -216,7 +216,7 @@ class PoolWaves:
             for chunk_id in self.asked[query_id].ranked.pool(self.depths[query_id], above[query_id])
         ]
         self.result.n_pairs += len(pairs)
-        return self._without_twins([pair for pair in pairs if pair not in self._grades])
+        return self._without_same_text([pair for pair in pairs if pair not in self._grades])
 
     def _check_other_judges(self, n_open: int) -> None:
         if self._job.mode.mix:
@@ -229,12 +229,12 @@ class PoolWaves:
         refuse_mixed_judges(self._others, n_open, self._kept_grades, self._job.observer)
         refuse_beside_drift(self._n_before, n_open, self._kept_grades)
 
-    def _without_twins(self, pairs: Sequence[PairId]) -> list[PairId]:
+    def _without_same_text(self, pairs: Sequence[PairId]) -> list[PairId]:
         """Return the pairs whose text has no grade under another id either; note those grades.
 
         What evidence says of a text holds under the same titles alone: they may say what it is of.
         """
-        found = self._twins.of(pairs, self.dataset.each_judgment, self.stands)
+        found = self._of_same_text.of(pairs, self.dataset.each_judgment, self.stands)
         self._copies = [one for one in found if one.source != "evidence" or self._has_titles(one)]
         self._grades |= {(one.query_id, one.chunk_id): one.grade or 0 for one in self._copies}
         return [pair for pair in pairs if pair not in self._grades]

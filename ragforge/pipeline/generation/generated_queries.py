@@ -254,8 +254,8 @@ def documents_of(queries: Iterable[Query], survey: Survey) -> dict[str, set[str]
         documents = {item.doc_id for item in query.evidence}
         for chunk_id in query.source_chunk_ids:
             with suppress(KeyError):
-                for twin in (chunk_id, *survey.twins(chunk_id)):
-                    documents.add(survey.chunk(twin).doc_id)
+                for copy in (chunk_id, *survey.near_duplicates(chunk_id)):
+                    documents.add(survey.chunk(copy).doc_id)
         by_query[query.query_id] = documents
     return by_query
 

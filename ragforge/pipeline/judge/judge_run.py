@@ -338,7 +338,7 @@ class JudgeRun:
         for batch in batches:
             if watched.is_biased:
                 return
-            self.result.n_texts += len(batch.twins)
+            self.result.n_texts += len(batch.texts)
             yield batch
 
 

@@ -327,7 +327,7 @@ class PeoplesGrades:
         items: The queries as they are now, by id; all that are graded here.
         moves: Where chunks are now.
         back: Ids of the new chunks with the text of a dormant grade, by its document and digest.
-        twins: Ids of the chunks that read as those do that are gone, by the digest of the text.
+        read_alike: Ids of the chunks that read as those that are gone, by the digest of the text.
         graded: Pairs that people graded in a chunk that stays.
         changed: Ids of documents that are not as they were; a dormant grade waits for these only.
         judged: Pairs of these queries that a model graded in a chunk that stays.
@@ -339,7 +339,7 @@ class PeoplesGrades:
     items: Mapping[str, UpdatedQuery]
     moves: MovedChunks
     back: Mapping[tuple[str, str], tuple[str, ...]]
-    twins: Mapping[str, tuple[str, ...]]
+    read_alike: Mapping[str, tuple[str, ...]]
     graded: Container[tuple[str, str]]
     changed: Container[str]
     judged: Container[tuple[str, str]]
@@ -375,21 +375,21 @@ class PeoplesGrades:
         pairs: set[tuple[str, str]] = set()
         for one in (*self.dormant, *self.gone):
             now = self.back.get(_text_of(one), ())
-            twins = () if now else self._twins_of(one)
+            read_alike = () if now else self._chunks_that_read_alike(one)
             returned += at_chunks(one.judgment, now)
-            for judgment in at_chunks(one.judgment, twins):
+            for judgment in at_chunks(one.judgment, read_alike):
                 update = {"copied_from": one.judgment.chunk_id}
                 returned.append(judgment.model_copy(update=update))
-            pairs |= {pair_of(one)} if now or twins else set()
+            pairs |= {pair_of(one)} if now or read_alike else set()
         return PlacedGrades(returned, pairs)
 
-    def _twins_of(self, one: DormantGrade) -> tuple[str, ...]:
+    def _chunks_that_read_alike(self, one: DormantGrade) -> tuple[str, ...]:
         """Return the chunks that read as one that is gone and that people did not grade."""
         if self.moves.of(one.judgment.chunk_id):
             return ()
         graded, query_id = self.graded, one.judgment.query_id
-        twins = self.twins.get(one.text_sha256, ())
-        return tuple(chunk_id for chunk_id in twins if (query_id, chunk_id) not in graded)
+        read_alike = self.read_alike.get(one.text_sha256, ())
+        return tuple(chunk_id for chunk_id in read_alike if (query_id, chunk_id) not in graded)
 
     def _dormant_quotes(self) -> Iterator[PersonsQuote]:
         for one in self.dormant:
@@ -440,7 +440,7 @@ def peoples_grades(
     named = {item.query.query_id: item for item in items if item.query.query_id in graded}
     queries = [item.before for item in named.values() if item.before is not None]
     unmoved = [grade for grade in gone if not moves.of(grade.judgment.chunk_id)]
-    twins = places_anywhere(
+    read_alike = places_anywhere(
         diff, {grade.text_sha256 for grade in unmoved if _is_of_chunk(grade.judgment)}
     )
     return PeoplesGrades(
@@ -455,8 +455,8 @@ def peoples_grades(
             ),
             **documents_back(dormant, diff),
         },
-        twins=twins,
-        graded=_by_people(parent) if twins else frozenset(),
+        read_alike=read_alike,
+        graded=_by_people(parent) if read_alike else frozenset(),
         changed=diff.moves,
         judged={
             (one.query_id, one.chunk_id)

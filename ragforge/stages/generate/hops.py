@@ -59,7 +59,8 @@ async def partner(
     Raises:
         CallError, RagforgeError: As the retriever raises them.
     """
-    seen = _Seen(source, frozenset(terms(source.text)), frozenset(survey.twins(source.chunk_id)))
+    near_duplicates = frozenset(survey.near_duplicates(source.chunk_id))
+    seen = _Seen(source, frozenset(terms(source.text)), near_duplicates)
     if wanted == "multi_hop":
         return _within(seen, survey, common)
     hits = await retriever.retrieve(source.text[:_LONGEST], HITS)
@@ -108,11 +109,11 @@ def terms(text: str) -> list[str]:
 class _Seen:
     chunk: Chunk
     terms: frozenset[str]
-    twins: frozenset[str]
+    near_duplicates: frozenset[str]
 
     def is_matched_by(self, other: Chunk, its_terms: Collection[str]) -> bool:
         """Whether the other can be asked about beside the source: long enough, and not the same."""
-        if other.chunk_id == self.chunk.chunk_id or other.chunk_id in self.twins:
+        if other.chunk_id == self.chunk.chunk_id or other.chunk_id in self.near_duplicates:
             return False
         both = len(self.terms.intersection(its_terms))
         either = len(self.terms) + len(its_terms) - both

@@ -232,14 +232,14 @@ def _standing(cards: Iterable[ChunkCard]) -> Iterator[ChunkCard]:
     stand_ins: dict[str, ChunkCard] = {}
     too_short: set[str] = set()
     for card in cards:
-        if card.is_askable and card.twin_of == card.chunk_id:
+        if card.is_askable and card.duplicate_of == card.chunk_id:
             yield card
         elif card.is_askable:
-            known = stand_ins.setdefault(card.twin_of, card)
-            stand_ins[card.twin_of] = min(known, card, key=lambda one: one.chunk_id)
+            known = stand_ins.setdefault(card.duplicate_of, card)
+            stand_ins[card.duplicate_of] = min(known, card, key=lambda one: one.chunk_id)
         else:
             too_short.add(card.chunk_id)
-    yield from (stand_ins[twin_of] for twin_of in sorted(stand_ins) if twin_of in too_short)
+    yield from (stand_ins[chunk_id] for chunk_id in sorted(stand_ins) if chunk_id in too_short)
 
 
 def _column(numbers: npt.NDArray[np.int64]) -> array[int]:

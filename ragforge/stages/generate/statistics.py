@@ -91,7 +91,7 @@ def coverage(
         best[card.doc_id] = min(known, reason, key=_place)
         shown = card.chunk_id
         if reason == "near-duplicate":
-            shown = f"{card.chunk_id} (as {card.twin_of})"
+            shown = f"{card.chunk_id} (as {card.duplicate_of})"
         _count(chunks, reason, shown)
     documents = Covered()
     for doc_id in sorted(best):
@@ -106,7 +106,7 @@ def _reason(card: ChunkCard, tried: Collection[str], covered: Collection[str]) -
         return "rejected"
     if not card.is_askable:
         return "too short"
-    return "not reached" if card.twin_of == card.chunk_id else "near-duplicate"
+    return "not reached" if card.duplicate_of == card.chunk_id else "near-duplicate"
 
 
 def _place(reason: Uncovered | None) -> int:

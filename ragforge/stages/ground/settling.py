@@ -179,7 +179,7 @@ def settle(
     if not claims:
         unmeasured = _unmeasured(exchange, cited, "nothing claimed", by)
         return unmeasured.model_copy(update={"unclaimed": tuple(unclaimed)})
-    claims = [_with_twins(claim, exchange) for claim in claims]
+    claims = [_with_repeats(claim, exchange) for claim in claims]
     supported = sum(bool(claim.places) for claim in claims)
     citations = _citations(exchange, cited, claims)
     return Grounding(
@@ -210,17 +210,17 @@ def _unmeasured(exchange: Exchange, cited: CitedText, rule: str, by: Provenance)
     )
 
 
-def _with_twins(claim: Checked, exchange: Exchange) -> Checked:
+def _with_repeats(claim: Checked, exchange: Exchange) -> Checked:
     """Return a claim with the passages that have the same text as one that says it."""
     if not claim.places:
         return claim
     said = {fold(exchange.passages[place].text) for place in claim.places}
-    twins = (
+    repeats = (
         place
         for place, passage in enumerate(exchange.passages)
         if place not in claim.places and fold(passage.text) in said
     )
-    return Checked(claim.spans, (*claim.places, *twins), claim.quote)
+    return Checked(claim.spans, (*claim.places, *repeats), claim.quote)
 
 
 def _claim(claim: Checked, exchange: Exchange, cited: CitedText) -> Claim:

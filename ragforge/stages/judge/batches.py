@@ -39,7 +39,7 @@ _TOKENS_EACH = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Twins:
+class SameText:
     """Pairs of one query whose chunks read alike: the first is judged for all."""
 
     pairs: tuple[Pair, ...]
@@ -54,17 +54,17 @@ class Twins:
 class Batch:
     """Distinct texts that are judged for one query in one go."""
 
-    twins: tuple[Twins, ...]
+    texts: tuple[SameText, ...]
 
     @property
     def pairs(self) -> list[Pair]:
         """All pairs."""
-        return [pair for twins in self.twins for pair in twins.pairs]
+        return [pair for alike in self.texts for pair in alike.pairs]
 
     @property
     def key(self) -> str:
         """The ids of the first pair, for its failure record."""
-        return self.twins[0].first.key
+        return self.texts[0].first.key
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class _Spread:
 
 def _unjudged(judge: Provenance, batch: Batch, failure: Failure) -> JudgedBatch:
     error = CallError(failure.kind, failure.message, failure.raw, call_keys=failure.call_keys)
-    return joined([unjudged(judge, twins, error) for twins in batch.twins])
+    return joined([unjudged(judge, alike, error) for alike in batch.texts])
 
 
 def batches(
@@ -142,19 +142,19 @@ def batches(
         singly: Whether a pair is to have a batch of its own.
     """
     for _, group in groupby(pairs, key=lambda pair: (pair.query_id, pair.query)):
-        while found := _twins(islice(group, _TOGETHER)):
-            apart = [twins for twins in found if any(map(singly, twins.pairs))]
-            yield from (Batch((twins,)) for twins in apart)
-            shared = [twins for twins in found if twins not in apart] if apart else found
+        while found := _by_text(islice(group, _TOGETHER)):
+            apart = [alike for alike in found if any(map(singly, alike.pairs))]
+            yield from (Batch((alike,)) for alike in apart)
+            shared = [alike for alike in found if alike not in apart] if apart else found
             if most > 1:
-                shared.sort(key=lambda twins: _shuffle_key(twins.first))
+                shared.sort(key=lambda alike: _shuffle_key(alike.first))
             for start in range(0, len(shared), most):
                 yield Batch(tuple(shared[start : start + most]))
 
 
-def for_all(judgment: Judgment, twins: Twins) -> list[Judgment]:
+def for_all(judgment: Judgment, alike: SameText) -> list[Judgment]:
     """Return a judgment and its copies for the pairs whose chunk reads the same."""
-    first, *others = twins.pairs
+    first, *others = alike.pairs
     return [
         judgment,
         *(
@@ -171,11 +171,11 @@ def for_all(judgment: Judgment, twins: Twins) -> list[Judgment]:
 
 
 def unjudged(
-    provenance: Provenance, twins: Twins, error: CallError, votes: tuple[Vote, ...] = ()
+    provenance: Provenance, alike: SameText, error: CallError, votes: tuple[Vote, ...] = ()
 ) -> JudgedBatch:
     """Return blank judgments and failures for a text that could not be judged."""
     judgments, failures = [], []
-    for pair in twins.pairs:
+    for pair in alike.pairs:
         failures.append(failure_of("judge", pair.key, error))
         judgments.append(
             Judgment(
@@ -184,7 +184,7 @@ def unjudged(
                 grade=None,
                 failure=failures[-1].kind,
                 votes=votes,
-                copied_from="" if pair is twins.first else twins.first.chunk_id,
+                copied_from="" if pair is alike.first else alike.first.chunk_id,
                 provenance=provenance,
             )
         )
@@ -199,11 +199,11 @@ def joined(parts: Sequence[JudgedBatch]) -> JudgedBatch:
     )
 
 
-def _twins(pairs: Iterable[Pair]) -> list[Twins]:
+def _by_text(pairs: Iterable[Pair]) -> list[SameText]:
     by_text: dict[str, list[Pair]] = {}
     for pair in pairs:
         by_text.setdefault(visible(pair.text), []).append(pair)
-    return [Twins(tuple(found)) for found in by_text.values()]
+    return [SameText(tuple(found)) for found in by_text.values()]
 
 
 def _shuffle_key(pair: Pair) -> bytes:
@@ -231,14 +231,14 @@ class OneByOne:
 
     async def judge(self, batch: Batch) -> JudgedBatch:
         """Return the judgments; see `Judge`."""
-        return joined([await self._judged(twins) for twins in batch.twins])
+        return joined([await self._judged(alike) for alike in batch.texts])
 
-    async def _judged(self, twins: Twins) -> JudgedBatch:
+    async def _judged(self, alike: SameText) -> JudgedBatch:
         try:
-            judgment = await self.alone.judge(twins.first)
+            judgment = await self.alone.judge(alike.first)
         except NoQuorumError as error:
-            return unjudged(self.provenance, twins, error, error.votes)
-        return JudgedBatch(tuple(for_all(judgment, twins)))
+            return unjudged(self.provenance, alike, error, error.votes)
+        return JudgedBatch(tuple(for_all(judgment, alike)))
 
 
 class BatchVerdict(RelevanceReply):
@@ -290,9 +290,9 @@ class BatchedJudge:
 
         A text without others beside it is judged alone.
         """
-        if len(batch.twins) == 1:
-            return await self._alone(batch.twins[0])
-        pairs = [twins.first for twins in batch.twins]
+        if len(batch.texts) == 1:
+            return await self._alone(batch.texts[0])
+        pairs = [alike.first for alike in batch.texts]
         orders = [
             _in_order(asker, pairs, permutation)
             for asker in self.askers
@@ -303,35 +303,35 @@ class BatchedJudge:
             if isinstance(outcome, DryRunError):
                 raise outcome
         votes = [one if isinstance(one, dict) else _all_failed(pairs, one) for one in outcomes]
-        judged = await together([self._settled(twins, votes) for twins in batch.twins])
+        judged = await together([self._settled(alike, votes) for alike in batch.texts])
         return joined([one for one in judged if isinstance(one, JudgedBatch)])
 
     async def _settled(
-        self, twins: Twins, votes: Sequence[Mapping[str, Ballot | CallError]]
+        self, alike: SameText, votes: Sequence[Mapping[str, Ballot | CallError]]
     ) -> JudgedBatch:
-        cast = [one[twins.first.chunk_id] for one in votes]
+        cast = [one[alike.first.chunk_id] for one in votes]
         ballots = [one for one in cast if isinstance(one, Ballot)]
         numbered = enumerate(cast)
         lost = [self._lost(at, one) for at, one in numbered if isinstance(one, CallError)]
         if 2 * len(ballots) <= len(cast):
-            return await self._alone(twins, [*(ballot.vote for ballot in ballots), *lost])
+            return await self._alone(alike, [*(ballot.vote for ballot in ballots), *lost])
         provenance = self.provenance
         if len(cast) == 1:
             key = ballots[0].vote.call_key
             provenance = provenance.model_copy(update={"call_key": key})
-        judgment = settle(twins.first, ballots, lost, provenance)
-        return JudgedBatch(tuple(for_all(flagged(judgment, twins.first), twins)))
+        judgment = settle(alike.first, ballots, lost, provenance)
+        return JudgedBatch(tuple(for_all(flagged(judgment, alike.first), alike)))
 
-    async def _alone(self, twins: Twins, votes: Sequence[Vote] = ()) -> JudgedBatch:
+    async def _alone(self, alike: SameText, votes: Sequence[Vote] = ()) -> JudgedBatch:
         """Judge a text by itself; the votes of its batches are kept where that fails too."""
         try:
-            judgment = await self.alone.judge(twins.first)
+            judgment = await self.alone.judge(alike.first)
         except DryRunError:
             raise
         except CallError as error:
             own = error.votes if isinstance(error, NoQuorumError) else ()
-            return unjudged(self.alone.provenance, twins, error, in_order([*votes, *own]))
-        return JudgedBatch(tuple(for_all(judgment, twins)))
+            return unjudged(self.alone.provenance, alike, error, in_order([*votes, *own]))
+        return JudgedBatch(tuple(for_all(judgment, alike)))
 
     def _lost(self, at: int, error: CallError) -> Vote:
         asker, permutation = self.askers[at // self.permutations], at % self.permutations

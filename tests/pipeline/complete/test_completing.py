@@ -44,7 +44,7 @@ class Whole:
         at = int(chunk_id[1:])
         return [f"c{near:02}" for near in (at - 1, at + 1) if 0 <= near < len(CHUNKS)]
 
-    def twins(self, chunk_id):
+    def near_duplicates(self, chunk_id):
         return []
 
 

@@ -2,9 +2,9 @@ from ragforge.corpus.survey import ChunkCard
 from ragforge.stages.generate.statistics import Covered, Missed, coverage
 
 
-def card(chunk_id, doc_id="d", twin_of="", askable=True):
+def card(chunk_id, doc_id="d", duplicate_of="", askable=True):
     """Make a card."""
-    return ChunkCard(chunk_id, doc_id, "", 0, 0, twin_of or chunk_id, askable)
+    return ChunkCard(chunk_id, doc_id, "", 0, 0, duplicate_of or chunk_id, askable)
 
 
 def test_each_chunk_counts_once_under_one_reason():
@@ -13,7 +13,7 @@ def test_each_chunk_counts_once_under_one_reason():
         card("a"),
         card("b"),
         card("c", "e"),
-        card("d", "e", twin_of="a"),
+        card("d", "e", duplicate_of="a"),
         card("e", "f", askable=False),
     ]
 
@@ -43,9 +43,9 @@ def test_a_document_counts_under_what_came_nearest_to_a_query():
     cards = [
         card("a", "tried", askable=False),
         card("b", "tried"),
-        card("c", "waiting", twin_of="b"),
+        card("c", "waiting", duplicate_of="b"),
         card("d", "waiting"),
-        card("e", "copy", twin_of="b"),
+        card("e", "copy", duplicate_of="b"),
         card("f", "copy", askable=False),
     ]
 
@@ -60,7 +60,7 @@ def test_a_document_counts_under_what_came_nearest_to_a_query():
 
 def test_a_second_hop_covers_its_chunk():
     """A query written from two chunks asks about both, be the second a near-duplicate."""
-    found = coverage([card("a"), card("b", twin_of="a")], {"a", "b"}, {"a", "b"})
+    found = coverage([card("a"), card("b", duplicate_of="a")], {"a", "b"}, {"a", "b"})
 
     assert found.chunks == Covered(n=2, n_covered=2)
 

@@ -37,7 +37,7 @@ class SmallSurvey:
     def neighbours(self, chunk_id):
         return []
 
-    def twins(self, chunk_id):
+    def near_duplicates(self, chunk_id):
         return self.twin_ids.get(chunk_id, [])
 
     def in_document(self, doc_id):

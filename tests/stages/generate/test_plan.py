@@ -12,9 +12,9 @@ from ragforge.stages.generate.plan import OpenCell, Sources, take_stock, turns
 from ragforge.stages.generate.quotas import Cell, make_cells
 
 
-def card_of(chunk_id, doc_id="d", group="", topic=0, twin_of="", askable=True, level=1):
+def card_of(chunk_id, doc_id="d", group="", topic=0, duplicate_of="", askable=True, level=1):
     """Make a card_of."""
-    return ChunkCard(chunk_id, doc_id, group, level, topic, twin_of or chunk_id, askable)
+    return ChunkCard(chunk_id, doc_id, group, level, topic, duplicate_of or chunk_id, askable)
 
 
 def documents(**sizes):
@@ -161,7 +161,7 @@ def test_the_order_of_the_cards_changes_nothing():
     """Files may be read in any order."""
     cards = [
         *(card_of(f"{n}", f"d{n % 7}", "ab"[n % 2], n % 3) for n in range(40)),
-        *(card_of(f"t{n}", "twins", twin_of="short") for n in range(5)),
+        *(card_of(f"t{n}", "twins", duplicate_of="short") for n in range(5)),
         card_of("short", "twins", askable=False),
     ]
     mixed = random.Random(0).sample(cards, len(cards))
@@ -179,7 +179,7 @@ def test_the_seed_decides_the_order():
 
 def test_near_duplicates_have_one_that_stands_for_them():
     """Ten thousand copies of a page are one thing to ask about."""
-    cards = [card_of(f"c{n:05}", f"d{n:05}", twin_of="c00000") for n in range(10_000)]
+    cards = [card_of(f"c{n:05}", f"d{n:05}", duplicate_of="c00000") for n in range(10_000)]
 
     assert order(cards) == ["c00000"]
 
@@ -188,8 +188,8 @@ def test_another_stands_in_where_the_one_is_too_short():
     """A group must not be lost because its first member falls below the length by a word."""
     cards = [
         card_of("a", askable=False),
-        card_of("b", twin_of="a"),
-        card_of("c", twin_of="a"),
+        card_of("b", duplicate_of="a"),
+        card_of("c", duplicate_of="a"),
     ]
 
     assert order(cards) == ["b"]

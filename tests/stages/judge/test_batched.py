@@ -11,7 +11,7 @@ from ragforge.errors import BudgetError
 from ragforge.llm.chat import ChatReply
 from ragforge.prompts import load_prompt
 from ragforge.stages.asking import Asker
-from ragforge.stages.judge.batches import Batch, BatchedJudge, Twins, batches
+from ragforge.stages.judge.batches import Batch, BatchedJudge, SameText, batches
 from ragforge.stages.judge.llm import LLMJudge
 from ragforge.stages.judge.pairs import Pair
 
@@ -32,7 +32,7 @@ CORPUS = [
 
 def batch_of(*names):
     return Batch(
-        tuple(Twins((Pair("query-id", QUERY, f"id-{name}", TEXTS[name]),)) for name in names)
+        tuple(SameText((Pair("query-id", QUERY, f"id-{name}", TEXTS[name]),)) for name in names)
     )
 
 
@@ -295,6 +295,6 @@ def test_slates_are_batches_whatever_the_order_of_the_pairs():
     """The same pool must be the same calls, however it was put together."""
     every = [Pair("q", QUERY, name, text) for name, text in TEXTS.items()]
 
-    assert [twins.first.chunk_id for one in batches(every, 8) for twins in one.twins] == [
-        twins.first.chunk_id for one in batches(every[::-1], 8) for twins in one.twins
+    assert [alike.first.chunk_id for one in batches(every, 8) for alike in one.texts] == [
+        alike.first.chunk_id for one in batches(every[::-1], 8) for alike in one.texts
     ]

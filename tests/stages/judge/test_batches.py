@@ -3,7 +3,14 @@ import pytest
 from ragforge.errors import BudgetError, CallError
 from ragforge.observe import silent
 from ragforge.records import Failure, Judgment, Provenance
-from ragforge.stages.judge.batches import OneByOne, Twins, batches, for_all, judge_batches, unjudged
+from ragforge.stages.judge.batches import (
+    OneByOne,
+    SameText,
+    batches,
+    for_all,
+    judge_batches,
+    unjudged,
+)
 from ragforge.stages.judge.pairs import Pair, PairId, open_pairs
 from ragforge.stages.runner import Collected, Workers
 
@@ -16,7 +23,7 @@ def pairs(*named):
 
 
 def ids(found):
-    return [[[pair.chunk_id for pair in twins.pairs] for twins in batch.twins] for batch in found]
+    return [[[pair.chunk_id for pair in alike.pairs] for alike in batch.texts] for batch in found]
 
 
 def test_equal_texts_are_judged_once():
@@ -42,7 +49,7 @@ def test_a_batch_holds_as_many_texts_as_are_wanted():
     """Copies of a text cost nothing and fill no place."""
     texts = [(f"c{at}", f"text {at // 2}") for at in range(20)]
 
-    assert [len(batch.twins) for batch in batches(pairs(*texts), 4)] == [4, 4, 2]
+    assert [len(batch.texts) for batch in batches(pairs(*texts), 4)] == [4, 4, 2]
 
 
 def test_what_is_left_of_a_run_comes_in_the_same_batches():
@@ -65,10 +72,10 @@ def test_a_pair_that_failed_before_is_kept_out_of_batches():
 
 def test_a_grade_is_marked_where_it_is_a_copy():
     """Whoever reads the file must see that nobody judged this chunk itself."""
-    twins = Twins(tuple(pairs(("a", "blue whales"), ("b", "blue\u202e whales"))))
+    alike = SameText(tuple(pairs(("a", "blue whales"), ("b", "blue\u202e whales"))))
     judgment = Judgment(query_id="q", chunk_id="a", grade=3, evidence="blue whales")
 
-    _, copy = for_all(judgment, twins)
+    _, copy = for_all(judgment, alike)
 
     assert (copy.chunk_id, copy.grade, copy.copied_from) == ("b", 3, "a")
     assert copy.evidence == "blue\u202e whales"
@@ -76,9 +83,9 @@ def test_a_grade_is_marked_where_it_is_a_copy():
 
 def test_all_pairs_of_a_failed_text_have_a_failure():
     """A pair without a grade that nobody counts would go unnoticed."""
-    twins = Twins(tuple(pairs(("a", "one"), ("b", "one"))))
+    alike = SameText(tuple(pairs(("a", "one"), ("b", "one"))))
 
-    judged = unjudged(BY, twins, CallError("refused", "no"))
+    judged = unjudged(BY, alike, CallError("refused", "no"))
 
     assert [(one.chunk_id, one.grade, one.copied_from) for one in judged.judgments] == [
         ("a", None, ""),
