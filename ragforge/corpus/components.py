@@ -19,8 +19,16 @@ _SHOWN_OF_PARAMETER: Final = pattern(
 )
 _TAB: Final = pattern(r"\{[{%<]{0,2}[ \t]{0,20}tab\b")
 _SHOWN_OF_TAB: Final = pattern(rf"\s(?:(?P<name>name|title|header|label)=|(?<=\btab\s)){_TEXT}")
-_UNLABELLED_TAB: Final = pattern(r"<Tab(?:Item)?\b(?![^<>]{0,300}\s(?:label|title)=)")
-_SHOWN_OF_UNLABELLED_TAB: Final = pattern(rf"\s(?P<name>value){_VALUE}")
+_UNLABELLED: Final = pattern(
+    r"<(?:\w{1,40}\.)?(?:Tab(?:Item)?|File|Folder)\b(?![^<>]{0,300}\s(?:label|title)=)"
+)
+_SHOWN_OF_UNLABELLED: Final = pattern(rf"\s(?P<name>value|name){_VALUE}")
+_UNNAMED_TERM: Final = pattern(r"\{\{[%<][ \t]{0,20}glossary_tooltip\b(?![^{}]{0,300}\stext=)")
+_SHOWN_OF_UNNAMED_TERM: Final = pattern(rf"\s(?P<name>term_id)={_TEXT}")
+_ITEMS: Final = pattern(
+    r"""\sitems=\{\s?\[(?>(?:\s{0,40}+(?:"[^"\n]{0,300}+"|'[^'\n]{0,300}+'),?){1,40})\s{0,40}+\]"""
+)
+_ITEM: Final = pattern(r"""(?P<quote>["'])(?P<value>[^"'\n]{1,300}+)(?P=quote)""")
 _SHOWN_OF_LIQUID: Final = pattern(
     rf"\s(?:(?P<name>content|message|{_SHOWN})=|(?<=heading\s)|(?<=details\s)|(?<=expand\s))"
     r"""(?P<quote>["'])(?P<value>(?>(?:(?!(?P=quote))[^{}]){1,1500}))(?P=quote)"""
@@ -32,7 +40,7 @@ _SHOWN_ENTRY: Final = pattern(
 )
 _HEADS: Final = frozenset({"name", "title", "label", "question", "header", "heading"})
 """Keys that begin an entry of a table or a list."""
-_SAYS: Final = frozenset({"description", "answer"})
+_SAYS: Final = frozenset({"description", "answer", "caption"})
 _SIGN: Final = pattern(
     r'(?:"(?>[^"\\\n]{0,800}+(?:\\.[^"\\\n]{0,800}+){0,60})"'
     r"|'(?>[^'\\\n]{0,800}+(?:\\.[^'\\\n]{0,800}+){0,60})'"
@@ -42,7 +50,7 @@ _SIGN: Final = pattern(
 _QUOTED: Final = pattern(r"""=\s?(?:"[^"]{0,800}+"|'[^']{0,800}+')|[{}<>]""")
 _COLUMN: Final = pattern(r"<th\b[^<>]{0,300}+>[^<>]{0,300}+</th>")
 _CELL: Final = pattern(r"<(?P<name>tr|td)\b(?>(?:(?!</td>|<tr|<td).){0,3000})(?:</td>)?")
-_LONGEST: Final = 50_000
+_LONGEST: Final = 250_000
 """Characters that a component may have; API references list some hundred parameters in one."""
 CLOSED: Final = pattern(r"</(?P<name>[A-Z][\w.]{0,60})>")
 OPENED: Final = pattern(r"<(?P<name>[A-Z][\w.]{0,60})(?=[\s/>])")
@@ -107,13 +115,19 @@ def _pattern_of(tag: str) -> re.Pattern[str]:
     """Return what finds the values of a tag that are seen."""
     if _PARAMETER.match(tag):
         return _SHOWN_OF_PARAMETER
+    if _UNNAMED_TERM.match(tag):
+        return _SHOWN_OF_UNNAMED_TERM
     if tag[0] == "{":
         return _SHOWN_OF_TAB if _TAB.match(tag) else _SHOWN_OF_LIQUID
-    return _SHOWN_OF_UNLABELLED_TAB if _UNLABELLED_TAB.match(tag) else _SHOWN_VALUE
+    return _SHOWN_OF_UNLABELLED if _UNLABELLED.match(tag) else _SHOWN_VALUE
 
 
 def _shown_values(tag: str) -> Iterator[tuple[int, int, str]]:
     """Yield where in a tag values stand that are seen, and what parts each from the one before."""
+    if items := _ITEMS.search(tag):
+        for number, item in enumerate(_ITEM.finditer(tag, *items.span())):
+            yield *item.span("value"), ", " if number else ""
+        return
     entries = list(_SHOWN_ENTRY.finditer(tag)) if "{" in tag[2:] else []
     values = _pattern_of(tag)
     first_entry = entries[0].start() if entries else len(tag)

@@ -175,9 +175,16 @@ def _walk(body: LexborNode, writer: "_Writer") -> None:
             if tag in _CELLS and writer.is_in_table:
                 writer.cell(_span(node, "colspan"), _span(node, "rowspan"))
             if tag == "sup":
-                writer.raised((node.text(deep=False) or "").strip())
+                writer.raised((node.text(deep=True) or "").strip(), is_note=_is_note(node))
             stack.append((node, False))
             stack.extend((child, True) for child in reversed(list(node.iter(include_text=True))))
+
+
+def _is_note(node: LexborNode) -> bool:
+    """Whether a raised text leads to a note: it holds a link, or is all that a link holds."""
+    around = node.parent
+    is_linked = around is not None and around.tag == "a" and around.text() == node.text()
+    return is_linked or node.css_first("a") is not None
 
 
 def _code_of(node: LexborNode) -> str:
@@ -264,6 +271,7 @@ class _Writer:
         self._tables = 0
         self._in_row = False
         self._joins = False
+        self._in_note = False
         self._row = self._column = 0
         self._cell = _Cell()
         self._n_repeated = 0
@@ -282,10 +290,11 @@ class _Writer:
         """Whether a cell is one of a table, and of none within another."""
         return self._tables == 1
 
-    def raised(self, text: str) -> None:
-        """Mark what follows as raised where it is a power."""
+    def raised(self, text: str, *, is_note: bool) -> None:
+        """Mark what follows as raised where it is a power, or the number of a note behind one."""
         if self._words and is_power(self._words[-1], text):
-            self._words.append("^")
+            self._words.append("[" if is_note else "^")
+            self._in_note = is_note
 
     def pre(self, text: str) -> None:
         if self._tables:
@@ -356,6 +365,9 @@ class _Writer:
             self._spanning.clear()
 
     def leave(self, tag: str) -> None:
+        if tag == "sup" and self._in_note:
+            self._words.append("]")
+            self._in_note = False
         if self.is_in_table:
             self._leave_part(tag)
         if tag not in _BREAKS:

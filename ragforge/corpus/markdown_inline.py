@@ -22,6 +22,9 @@ _MAY_BE_SIGN: Final = pattern(r"[\\`*_\[<&{!:+%=~^]")
 _HTML_SIGN: Final = pattern("[<&]")
 _BRACKETS: Final = pattern(r"\\.|`+|[\[\]]", re.DOTALL)
 _TICKS: Final = pattern(r"`+")
+_HIGHLIGHTED: Final = pattern(r"#!\w{1,20}+[ \t]{1,20}+(?=\S)")
+"""The language of code within a line, as MkDocs Material states it; below as Nextra does."""
+_HIGHLIGHTED_BEHIND: Final = pattern(r"\{:[a-z][\w.]{0,40}+\}\Z")
 _MOST_CODE: Final = 2000
 _LONGEST_LABEL: Final = 999
 """Characters of a label of a link, by CommonMark."""
@@ -63,6 +66,9 @@ TEXT_ROLES: Final = frozenset(
     "sup subscript superscript term title-reference".split()
 )
 """Roles of Sphinx whose text is no code."""
+_ICON_ROLES: Final = pattern(r"octicon|fa[bsr]?|material-[a-z]{1,20}")
+_BADGE_ROLES: Final = "bdg"
+"""What the names of roles of badges begin with."""
 _QUOTES: Final = ("double", "single", "ticked")
 _NEW: Final = ("added", "marked", "new")
 _MOST_SUBSTITUTED: Final = 200_000
@@ -110,6 +116,16 @@ ELEMENTS: Final = frozenset(
 )
 """What is taken for a tag; `<name>` of anything else is text, as people write placeholders."""
 _RAISED: Final = pattern(r"<sup\b[^<>]{0,200}+>([^<>]{1,5}+)</sup>", re.IGNORECASE)
+_ADDRESS: Final = r"\]\([^()\s]{0,500}+\)"
+_RAISED_NUMBER: Final = r"<sup\b[^<>]{0,200}+>[0-9]{1,4}+</sup>"
+_NOTE: Final = pattern(
+    r"<sup\b[^<>]{0,200}+>(?:<a\b[^<>]{0,500}+>[0-9]{1,4}+</a>"
+    rf"|\[[0-9]{{1,4}}+{_ADDRESS})</sup>"
+    rf"|<a\b[^<>]{{0,500}}+>{_RAISED_NUMBER}</a>|\[{_RAISED_NUMBER}{_ADDRESS}",
+    re.IGNORECASE,
+)
+"""A raised number that leads to a note."""
+_NOTE_NUMBER: Final = pattern(r"(?<=[>\[])[0-9]{1,4}(?=[<\]])")
 _RAISING: Final = frozenset({"sup", "superscript"})
 _BLOCKS: Final = frozenset(
     "address article aside blockquote body caption center dd details div dl dt figcaption figure "
@@ -210,7 +226,12 @@ class InlineReader:
         behind = _code_end(self._text, ticks, self._end)
         yield behind
         if behind > ticks.end():
-            yield from raw_edits(self._text, ticks.end(), behind - len(ticks[0]))
+            first, last = ticks.end(), behind - len(ticks[0])
+            yield from raw_edits(self._text, first, last)
+            named = _HIGHLIGHTED.match(self._text, first, last)
+            named = named or _HIGHLIGHTED_BEHIND.search(self._text, first, last)
+            if named:
+                yield Edit(*named.span())
             yield from self._attributes(behind)
 
     def _attributes(self, at: int) -> Iterator[Edit | int]:
@@ -257,7 +278,23 @@ class InlineReader:
             yield Edit(at, comment.end())
             yield comment.end()
 
+    def _note(self, at: int) -> Iterator[Edit | int]:
+        """Yield the edits of the number of a note, where it would be one with what is before it."""
+        found = _NOTE.match(self._text, at, self._end)
+        number = _NOTE_NUMBER.search(self._text, at, found.end()) if found else None
+        if found and number and is_power(self._base(at), number[0]):
+            yield Edit(at, number.start(), "[")
+            yield Edit(number.end(), found.end(), "]")
+            yield found.end()
+
+    def _base(self, at: int) -> str:
+        """Return what stands before a raised text, without the marks of emphasis around it."""
+        return self._text[max(0, at - REACH) : at].rstrip("*_")
+
     def _link(self, at: int) -> Iterator[Edit | int]:
+        if note := list(self._note(at)):
+            yield from note
+            return
         if wiki := _WIKI_LINK.match(self._text, at, self._end):
             yield Edit(at, wiki.start("shown"))
             yield Edit(wiki.end("shown"), wiki.end())
@@ -334,7 +371,9 @@ class InlineReader:
     def _markup(self, at: int) -> Iterator[Edit | int]:
         """Yield the edits of one tag or comment; an empty one where it parts words."""
         text, end = self._text, self._end
-        if text.startswith("<!--", at):
+        if note := list(self._note(at)):
+            yield from note
+        elif text.startswith("<!--", at):
             yield from self._until("-->", at, at + 4)
         elif unseen := _UNSEEN_ELEMENT.match(text, at, end):
             yield Edit(at, unseen.end())
@@ -346,9 +385,7 @@ class InlineReader:
         elif (tag := _TAG.match(text, at, end)) and self._is_tag(tag):
             if tag["name"].lower() in _BLOCKS:
                 yield Edit(at, at)
-            if (raised := _RAISED.match(text, at, end)) and is_power(
-                text[max(0, at - REACH) : at], raised[1]
-            ):
+            if (raised := _RAISED.match(text, at, end)) and is_power(self._base(at), raised[1]):
                 yield Edit(at, raised.start(1), "^")
                 yield raised.start(1)
                 return
@@ -527,7 +564,10 @@ def role_edits(text: str, quoted: tuple[int, int], name: str) -> Iterator[Edit]:
         name: Of the role, without its domain; those of text lose the ticks.
     """
     start, end = quoted[0] + 1, quoted[1] - 1
-    is_text = name in TEXT_ROLES
+    if _ICON_ROLES.fullmatch(name):
+        yield Edit(quoted[0], quoted[1] + text.startswith(" ", quoted[1]))
+        return
+    is_text = name in TEXT_ROLES or name.startswith(_BADGE_ROLES)
     if is_text:
         yield Edit(start - 1, start, "^" if _is_raised(text, quoted, name) else "")
     if titled := _TITLED.match(text, start, end):

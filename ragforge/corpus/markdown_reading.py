@@ -20,7 +20,7 @@ _FENCE: Final = pattern(r"(?P<fence>`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})[ \t]*(?P<in
 _DIRECTIVE: Final = pattern(r"\{(?P<name>[a-zA-Z][\w:+.-]{0,60})\}[ \t]*(?P<title>.*)")
 _LANGUAGE: Final = pattern(r"\{?[ \t]*\.?(?P<language>[\w+#.-]{1,40})")
 _FENCE_TITLE: Final = pattern(
-    r"""\btitle=(?:"[^"]{0,300}"|'[^']{0,300}')|\[(?=[^\[\]]{0,99}[A-Za-z])[^\[\]]{1,100}\](?=\s*\Z)"""
+    r"""\b(?:title|filename)=(?:"[^"]{0,300}"|'[^']{0,300}')|\[(?=[^\[\]]{0,99}[A-Za-z])[^\[\]]{1,100}\](?=\s*\Z)"""
 )
 _OPTION: Final = pattern(r"[ \t]{0,100}+:[\w-]{1,60}:(?:[ \t]|\Z)")
 _ADMONITION: Final = pattern(
@@ -41,6 +41,19 @@ _SEEN_OPTION: Final = pattern(
     r"|(?=(?:type|value|default):[ \t]{1,20}+[^\s>|]))"
 )
 """Names of columns and titles; what is told of an object, such as its value, with its name."""
+_OPTIONS_BETWEEN_RULES: Final = pattern(
+    r"\n[ \t]{0,40}+---[ \t]{0,20}+\n"
+    r"(?P<options>(?>(?:(?![ \t]{0,40}+---[ \t]{0,20}+(?:\n|\Z))"
+    r"(?:[\w-]{1,60}+:(?=[ \t\n])|[ \t#]|-[ \t]).{0,1000}+\n){0,40}))"
+    r"[ \t]{0,40}+---[ \t]{0,20}+(?=\n|\Z)"
+)
+_SEEN_BETWEEN_RULES: Final = pattern(
+    r"^[ \t]{0,40}+(?P<name>header|caption):[ \t]{1,20}+(?:[|>][-+]?[ \t]{0,20}+\n[ \t]{1,60}+)?"
+    r"(?P<value>[^\s|>&].{0,1000}+"
+    r"(?>(?:\n[ \t]{2,60}+(?![\w-]{1,60}+:(?:[ \t]|$)).{1,1000}+){0,9}))$",
+    re.MULTILINE,
+)
+_HEADING_ID: Final = pattern(r"[ \t]{1,20}+\[#[\w-]{1,100}+\][ \t]{0,20}+\Z")
 _CODE_OF_FILE: Final = pattern(r"<<<[ \t]{1,20}+[@./~\w]\S{0,300}+[ \t]*\Z")
 _SNIPPET: Final = pattern(r"-{1,3}8<-{1,3}(?:[ \t]+[\"'].*[\"'])?[ \t]*\Z")
 _INCLUDED: Final = pattern(r"8<-|^[ \t]{0,100}\{[*!]", re.MULTILINE)
@@ -59,7 +72,7 @@ _ABBREVIATION: Final = pattern(r"\*\[[^\[\]]{1,100}\]:[ \t]")
 _MYST_TARGET: Final = pattern(r"\([\w.:/ -]{1,200}\)=[ \t]*\Z")
 _ALERT: Final = pattern(r">[ \t]?\[!(?P<name>[A-Za-z]{1,30})\][+-]?(?P<title>.*)")
 _MYST: Final = pattern(r"^(?:`{3,}|:{3,})\{[a-z]|\{[a-z:]{1,30}\}`", re.MULTILINE)
-_LIST_ITEM: Final = pattern(r"(?:[-*+]|\d{1,9}[.)])[ \t]+")
+_LIST_ITEM: Final = pattern(r"(?:(?:[-*+]|\d{1,9}[.)])[ \t]+){1,6}")
 _INTERRUPTS: Final = pattern(r"(?:>[ \t]{0,3}){0,9}(?:\||(?:[-*+]|1[.)])[ \t])")
 """What begins an item or a row within a paragraph; another number is one of its words."""
 _BLOCK_OPTION: Final = pattern(r"(?: {2,100}+|[ ]?\t[ \t]{0,99}+):?[\w-]{1,60}:(?:[ \t]|\Z)")
@@ -348,11 +361,14 @@ class _Reader:
         """Read the first line of a MyST directive."""
         name = directive["name"].rpartition(":")[2]
         self._next_options = _OPTION
+        self._skip_options(fence.end)
         if name in _UNSEEN_DIRECTIVES:
             fence.is_unseen = True
             self._edits.append(Edit(fence.start, fence.end))
         elif name in _CODE_DIRECTIVES:
-            self._edits.append(Edit(directive.start(), directive.start("title")))
+            fence.has_content = name == "math" and bool(directive["title"].strip())
+            parting = "\n" if fence.has_content else ""
+            self._edits.append(Edit(directive.start(), directive.start("title"), parting))
         elif name in _UNTITLED_DIRECTIVES or (
             name in _TABLE_DIRECTIVES and not directive["title"].strip()
         ):
@@ -364,6 +380,19 @@ class _Reader:
             first = directive.start("title") if title else directive.start("name")
             shown = (first, first + len(title or directive["name"]))
             self._shown(fence.start, fence.end, shown, is_name=not title)
+
+    def _skip_options(self, end: int) -> None:
+        """Leave out the options of a directive that stand between rules, behind its first line."""
+        found = _OPTIONS_BETWEEN_RULES.match(self._text, end)
+        if found is None:
+            return
+        at = end + 1
+        for seen in _SEEN_BETWEEN_RULES.finditer(self._text, *found.span("options")):
+            self._edits.append(Edit(at, seen.start()))
+            self._edits.append(Edit(seen.start("name"), seen.start("value")))
+            at = seen.end() + 1
+        self._at = found.end() + self._text.startswith("\n", found.end())
+        self._edits.append(Edit(at, self._at))
 
     def _info(self, start: int, end: int) -> None:
         """Leave of what describes a fence the language and the title."""
@@ -397,7 +426,7 @@ class _Reader:
         elif self._options and _OPTION.match(line):
             seen = _SEEN_OPTION.match(line)
             behind = start + seen.end() if seen else min(end + 1, len(self._text))
-            self._edits.append(Edit(begin, behind))
+            self._edits.append(Edit(start if seen else begin, behind))
             self._next_options = self._options
         else:
             fence.has_content = True
@@ -457,6 +486,8 @@ class _Reader:
         if found is None:
             return False
         name = (found["directive"] or "").rpartition(":")[2]
+        if name:
+            self._skip_options(end)
         if name in _UNSEEN_DIRECTIVES or name in _CODE_DIRECTIVES:
             sign = line[: len(line) - len(line.lstrip(":"))]
             is_unseen = name in _UNSEEN_DIRECTIVES
@@ -475,7 +506,8 @@ class _Reader:
         return self._colon_title(start, end, found)
 
     def _colon_title(self, start: int, end: int, found: re.Match[str]) -> bool:
-        title = found["rest"].partition("{")[0].strip().strip("[]").strip()
+        title = found["rest"] if found["directive"] else found["rest"].partition("{")[0]
+        title = title.strip().strip("[]").strip()
         if title:
             first = start + found["rest"].index(title) + found.start("rest")
             return self._shown(start, end, (first, first + len(title)))
@@ -648,7 +680,10 @@ class _Reader:
 
     def _heading(self, start: int, end: int) -> bool:
         self._end_paragraph()
-        self._paragraph = (start, end)
+        found = _HEADING_ID.search(self._text, start, end)
+        if found:
+            self._edits.append(Edit(*found.span()))
+        self._paragraph = (start, found.start() if found else end)
         self._end_paragraph()
         self._is_in_list = False
         return True

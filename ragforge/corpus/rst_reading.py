@@ -43,7 +43,9 @@ _SAID: Final = {
     "seealso": "See also",
 }
 _TITLED: Final = frozenset({"admonition", "topic", "sidebar", "rubric", "figure", "centered"})
-_UNTITLED: Final = frozenset({"figure", "only", "container", "class", "tabularcolumns"})
+_UNTITLED: Final = frozenset(
+    "figure only container class tabularcolumns grid grid-item tab-set".split()
+)
 """Directives whose argument a builder reads."""
 _SEEN_OPTION: Final = re.compile(
     r":(?:(?:header|caption):[ \t]{1,100}+(?=\S)|(?=(?:type|value|default):[ \t]{1,100}+\S))"
@@ -58,6 +60,7 @@ _INLINE: Final = re.compile(
     r"|(?P<joined>(?<=[*`|])\\)(?=\w)"
     r"|``(?!`)(?:[^`]|`(?!`)){1,500}``"
     r"|(?P<role>:[\w:+.-]{1,60}:)`(?P<given>[^`]{1,500})`"
+    r"|`<(?P<address>[^`<>\s]{1,500})>`__?"
     r"|`(?P<link>[^`<]{1,300}?)(?:\s{1,40}<(?P<url>[^`<>]{1,500})>)?`(?P<marks>__?)"
     r"|(?<![\w*])(?P<open>\*\*|\*)(?=[^\s*])(?P<loud>[^*]{1,300}?)(?<=\S)(?P=open)(?![\w*])"
     r"|\[[\w#*]{1,40}\](?P<note>_)(?!\w)"
@@ -65,7 +68,7 @@ _INLINE: Final = re.compile(
     r"|(?<![\w`])(?P<word>[A-Za-z][\w.-]{0,80}?)(?P<mark>_)(?![\w`])"
 )
 
-_SEEN: Final = ("link", "loud")
+_SEEN: Final = ("address", "link", "loud")
 _UNSEEN_SIGNS: Final = ("joined", "note")
 
 
@@ -132,6 +135,7 @@ class _Reader:
         if self._options and _OPTION.match(bare):
             if seen := _SEEN_OPTION.match(bare):
                 yield Edit(start, start + seen.end())
+                yield from self._inline(start + seen.end(), end)
             else:
                 yield Edit(at, min(end + 1, len(self._text)))
         elif kind == "unseen":

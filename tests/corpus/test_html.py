@@ -93,13 +93,13 @@ def test_numbers_of_lists_are_as_stated():
 
 
 def test_power_is_no_digit_of_its_number():
-    """10 with a raised 6 is not 106; the number of a footnote is no power."""
+    """10 with a raised 6 is not 106; the number of a footnote is no power, and no digit."""
     body = (
         "<p>10<sup>6</sup>, 10<sup class='x'>-6</sup>, 9 m<sup>2</sup>, "
-        "2<sup>nd</sup>, 5<sup><a>1</a></sup>, Fees<sup>1</sup>.<sup>2</sup>"
+        "2<sup>nd</sup>, 5<sup><a>1</a></sup>, 7<a><sup>1</sup></a>, Fees<sup>1</sup>.<sup>2</sup>"
     )
 
-    assert read_page(f"<body>{body}").text == "10^6, 10^-6, 9 m^2, 2nd, 51, Fees1.2"
+    assert read_page(f"<body>{body}").text == ("10^6, 10^-6, 9 m^2, 2nd, 5[1], 7[1], Fees1.2")
 
 
 @pytest.mark.parametrize(

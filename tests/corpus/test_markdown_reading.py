@@ -59,6 +59,16 @@ def seen(text, **how):
         ("::: httpx.get\n    options:\n      x: 1\n\nText.", "httpx.get\n\nText."),
         ("> [!WARNING]\n> Hot.", "> Warning\n>\n> Hot."),
         ("{% hint style=\"info\" %}\nText.\n{% endhint %}", "Text."),
+        ("# A [#my-id]\n\nIn `let x{:jsx}`, `#!py None`.", "# A\n\nIn `let x`, `None`."),
+        ('```js filename="a.js" {1,4}\nx\n```', '```js filename="a.js"\nx\n```'),
+        (":::{note} {octicon}`bell` Mind {bdg-info}`it`\nSo.\n:::", "Mind it\n\nSo."),
+        ("* - ````\n    ```{tip}\n    ```\n    ````", "* - ````\n    ```{tip}\n    ```\n    ````"),
+        (
+            'A {{< glossary_tooltip term_id="pod" >}} on '
+            '{{< glossary_tooltip text="nodes" term_id="node" >}}.',
+            "A pod on nodes.",
+        ),
+        ('{{< figure src="a.svg" title="Figure 1." caption="Two pods." >}}', "Figure 1. Two pods."),
         ("```js [a.config.js]\nx\n```", "```js [a.config.js]\nx\n```"),
         ("```js [1,2]\nx\n```", "```js\nx\n```"),
         ("<<< @/snippets/a.js{2}\n\nText <<< x.", "Text <<< x."),
@@ -191,6 +201,26 @@ def test_components_and_imports_of_mdx_are_not_seen():
     )
 
     assert seen(text) == "# Title\n\nA\nmacOS\n\nUse Homebrew.\n\nA link."
+
+
+def test_labels_of_tabs_and_names_of_files_in_nextra_are_seen():
+    """They stand in a list beside the tabs, or in tags with a dot."""
+    text = (
+        '<Tabs items={[\'npm\', "Deno 2"]} defaultIndex="1">\n'
+        '  <Tabs.Tab>Run.</Tabs.Tab>\n  <Tabs.Tab name="bun">Hop.</Tabs.Tab>\n</Tabs>\n\n'
+        '<FileTree.Folder name="src">\n  <FileTree.File name="a.ts" />\n</FileTree.Folder>\n'
+    )
+
+    assert seen(text, is_mdx=True) == "npm, Deno 2\nRun.\nbun Hop.\n\nsrc\na.ts"
+
+
+def test_component_of_a_long_reference_is_read():
+    """A page of the AI SDK gives one table 77,000 characters."""
+    entry = '    { name: "limit", type: "number", description: "How many of them." },\n'
+
+    read = seen("<Table\n  content={[\n" + entry * 1500 + "  ]}\n/>\n\nEnd.", is_mdx=True)
+
+    assert read == "limit number: How many of them.\n" * 1500 + "\nEnd."
 
 
 @pytest.mark.parametrize(
@@ -353,13 +383,20 @@ def test_empty_lines_of_code_stay():
         ("To 10<sup>6</sup> or 10<SUP>-6</SUP>.", "To 10^6 or 10^-6."),
         ("To 10^-6^, 9 m<sup>2</sup>.", "To 10^-6, 9 m^2."),
         ("To 10<sup>\u20136</sup>.", "To 10^\u20136."),
-        ("The 2<sup>nd</sup> fee<sup>[1](#f)</sup>.", "The 2nd fee1."),
+        ("The 2<sup>nd</sup> fee<sup>[1](#f)</sup>.", "The 2nd fee[1]."),
+        ("Up to 100<sup><a href='#n'>1</a></sup> $, **10**<sup>6</sup>.", "Up to 100[1] $, 10^6."),
+        ("Up to 100[<sup>1</sup>](#n), [10<sup>6</sup>](#n).", "Up to 100[1], 10^6."),
+        ('Up to 100<sup id="a">[1](#n)</sup>.', "Up to 100[1]."),
+        (
+            'Up to 100<a href="#n"><sup>1</sup></a>, 8[[1]](#n), 9[^1].',
+            "Up to 100[1], 8[1], 9[^1].",
+        ),
         ("Fees<sup>1</sup>.<sup>2</sup>", "Fees1.2"),
         ("{sup}`a` Up to 10{sup}`6`.", "a Up to 10^6."),
     ],
 )
 def test_power_is_no_digit_of_its_number(text, read):
-    """10 with a raised 6 is not 106; the number of a footnote is no power."""
+    """10 with a raised 6 is not 106; the number of a footnote is no power, and no digit."""
     assert read_markdown(text).text == read
 
 
@@ -369,6 +406,17 @@ def test_power_is_no_digit_of_its_number(text, read):
         (":::{code-block} py\n:linenos:\n:caption: One\nx = 1\n:::", "```py\nOne\nx = 1\n```"),
         ("```{code-block} py\n:caption: One\nx = 1\n```", "```py\nOne\nx = 1\n```"),
         ("Text.\n\n:::{math}\nx = 1\n:::", "Text.\n\n```\nx = 1\n```"),
+        ("```{note} T\n---\nclass: tip\nwidths:\n  - 1\n---\nIt.\n```", "T\n\nIt.\n"),
+        (":::{figure} a.png\n---\nwidth: 9px\n---\nIts caption.\n:::", "Its caption.\n"),
+        ("```{toctree}\n---\nmaxdepth: 2\n---\na\n```\n\nIt.", "It."),
+        ("```{code-block} py\n---\ncaption: One\nname: a\n---\nx\n```", "```py\nOne\nx\n```"),
+        (
+            "- a\n\n  ```{code-block} py\n  ---\n  caption: |\n    One\n  name: a\n  ---\n"
+            "  x\n  ```",
+            "- a\n\n  ```py\n  One\n  x\n  ```",
+        ),
+        ("```{note}\n---\n\nNo options.\n\n---\n```", "Note\n\n---\n\nNo options.\n\n---\n"),
+        ("```{math} e = 1\n---\nlabel: a\n---\n```", "```\ne = 1\n```"),
         ("```{py:data} T\n:value: 30\n:no-index:\n\nIts use.\n```", "T\n\nvalue: 30\n\nIts use.\n"),
     ],
 )
