@@ -11,9 +11,11 @@ from endpoint import Reply, completion, datum, serving
 
 import ragforge
 from ragforge.cli import main
+from ragforge.files.set.canaries import add_canary
 from ragforge.files.set.opening import create_dataset, open_dataset
 from ragforge.measures import evaluate
 from ragforge.records import (
+    Canary,
     Chunk,
     Evidence,
     Failure,
@@ -868,3 +870,25 @@ def test_people_who_graded_both_runs_alike_are_asked_for_nothing_again(dataset, 
     _, out, calls = decide("poor", "other", more=["--json"])
 
     assert (json.loads(out)["winner"], calls) == ("TIE", 0)
+
+
+@pytest.mark.parametrize("names", [("poor", "good"), ("poor", "good", "other")])
+def test_a_judge_that_drifted_is_told(dataset, endpoint, in_folder, capsys, names):
+    """Its grades are of another judge than those of before, whatever its name is."""
+    found = Canary(
+        canary_id="",
+        judge=Provenance(kind="llm", model="m", prompt="judge_relevance"),
+        temperature=0,
+        number=1,
+        first_id="first",
+        at="2026-11-01T00:00:00+00:00",
+        answered_by=(),
+        pairs=(),
+        signs=("shift",),
+        p={},
+    )
+    add_canary(dataset, found)
+    words = ["compare", "--dataset", str(dataset.path), *names, "--judge-as-needed"]
+    main([*words, "--model", "m", "--base-url", endpoint.url, "-q"])
+
+    assert "JUDGE DRIFTED: m by its canary of 2026-11-01 (shift)" in capsys.readouterr().err

@@ -10,7 +10,8 @@ from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.evaluating.comparison import open_text
 from ragforge.evaluating.formatting import plural
-from ragforge.evaluating.graded_by import GradedBy
+from ragforge.evaluating.graded_by import GradedBy, drift_text, mark_drift
+from ragforge.files.set.canaries import read_canaries
 from ragforge.files.set.dataset import Dataset
 from ragforge.measures.first_hits_several import SeveralFirstHits
 from ragforge.measures.intervals import Ends
@@ -166,6 +167,7 @@ async def decide_several_as_needed(
         reached = await until_decided(decision, pool, runs.judging, describe)
         decided = unless_unseen(reached.decided, _unseen_reaches(reached.decided, pool))
         decided = decision.unless_failed(decided, reached.values, pool.highest)
+        graded_by = mark_drift(runs.graded_by, read_canaries(dataset))
         found = SeveralNeeded(
             names=tuple(names),
             measure=str(pool.measure),
@@ -178,8 +180,8 @@ async def decide_several_as_needed(
             judge=runs.judge,
             is_baseline=runs.is_baseline,
             n_failed=runs.judging.result.n_failed,
-            warnings=warnings_of(runs, ()),
-            graded_by=runs.graded_by,
+            warnings=(*warnings_of(runs, ()), *filter(None, [drift_text(graded_by)])),
+            graded_by=graded_by,
         )
         failed = _failed_warnings(names, runs.failed)
         found = replace(found, warnings=(*found.warnings, *failed, *found.why_saved))
