@@ -125,7 +125,7 @@ class Need:
     beside: tuple[float, float, float]
 
 
-class Purse(Protocol):
+class SharedLimits(Protocol):
     """A budget that several processes draw on."""
 
     def granted(self, need: Need) -> BudgetSettings:
@@ -151,7 +151,7 @@ class BudgetAccount:
     in_flight: int = 0
     reserved: _Amount = field(default_factory=_Amount)
     settled: "asyncio.Event" = field(default_factory=_event)
-    purse: Purse | None = None
+    shared_limits: SharedLimits | None = None
     """Where the limits are shared with other processes."""
 
     @classmethod
@@ -274,8 +274,8 @@ class BudgetedModel:
     def _fits(self, most: _Amount) -> bool:
         """Whether a call fits beside those in flight; an error where it cannot even alone."""
         limits = self.settings
-        if self.account.purse is not None:
-            limits = self.account.purse.granted(self.account.need(most))
+        if self.account.shared_limits is not None:
+            limits = self.account.shared_limits.granted(self.account.need(most))
         if limits.max_calls is not None and self.calls >= limits.max_calls:
             raise BudgetError(f"--max-calls {limits.max_calls} is reached")
         alone = self.account.spent + most

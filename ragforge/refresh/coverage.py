@@ -17,9 +17,15 @@ from ragforge.llm.chat import ChatModel, ChatReply, ChatRequest
 from ragforge.pipeline.backend import Backend
 from ragforge.pipeline.generation.generated_queries import documents_of, index_of
 from ragforge.pipeline.generation.generated_queries import settled as standing
+from ragforge.pipeline.generation.models import (
+    Briefs,
+    GenerationModels,
+    checks_of,
+    estimate_cells,
+    writer_of,
+)
 from ragforge.pipeline.generation.rounds import cell_like, missing_cells, with_rank
 from ragforge.pipeline.generation.source import real_queries
-from ragforge.pipeline.generation.team import Briefs, Team, checks_of, estimate_cells, writer_of
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.surveying import StoredSurvey
 from ragforge.records import Cause, Failure, ItemChange, Query
@@ -143,13 +149,17 @@ def plan_coverage(
 
 
 async def estimate_coverage(
-    plan: CoveragePlan, team: Team, survey: StoredSurvey, settings: Settings, real: Sequence[str]
+    plan: CoveragePlan,
+    models: GenerationModels,
+    survey: StoredSurvey,
+    settings: Settings,
+    real: Sequence[str],
 ) -> dict[str, object]:
     """Return how many queries a plan generates and what that takes, pools included.
 
     Args:
         plan: What is to be generated.
-        team: In a dry run.
+        models: In a dry run.
         survey: Of the corpus.
         settings: As given.
         real: Queries of users, whose manner is taken on.
@@ -157,7 +167,7 @@ async def estimate_coverage(
     counts = {"queries": len(plan.cells), "missing": plan.n_missing}
     if not plan.cells:
         return {**counts, "calls": 0}
-    return {**counts, **await estimate_cells(team, survey, settings, real, plan.cells)}
+    return {**counts, **await estimate_cells(models, survey, settings, real, plan.cells)}
 
 
 def _wanted(parent: Dataset, n_accepted: int) -> int:
@@ -257,7 +267,7 @@ async def fill_coverage(
     survey: StoredSurvey,
     updated: UpdatedQueries,
     plan: CoveragePlan,
-    team: Team,
+    models: GenerationModels,
     diff: CorpusDiff,
     job: Job,
 ) -> FilledCoverage:
@@ -274,7 +284,7 @@ async def fill_coverage(
         survey: Of its corpus.
         updated: The queries that it has; not changed.
         plan: What is to be generated.
-        team: Who writes and checks.
+        models: Who writes and checks.
         diff: What changed in the corpus.
         job: Its seed, and calls in flight.
 
@@ -285,14 +295,16 @@ async def fill_coverage(
         _note_aim(staged, plan, 0)
         return FilledCoverage(shortfall=plan.shortfall(0))
     count = _Count()
-    counted = replace(team, writer=_counted(team.writer, count), checker=_checker(team, count))
+    counted = replace(
+        models, writer=_counted(models.writer, count), checker=_checker(models, count)
+    )
     filling = _Filling(staged, survey, updated, plan, job.settings)
     await filling.run(_generation(staged, survey, updated, counted, job))
     generated = filling.generated
     queries = [standing(await with_rank(each, survey.bm25)) for each in generated.queries]
     index = index_of(queries, survey)
     derived = [derive(each, index) for each in queries]
-    _keep(staged, generated, derived, team)
+    _keep(staged, generated, derived, models)
     _note_aim(staged, plan, len(derived))
     items = _items([one.query for one in derived], plan, diff)
     return FilledCoverage(
@@ -377,16 +389,20 @@ class _Filling:
 
 
 def _generation(
-    staged: Dataset, survey: StoredSurvey, updated: UpdatedQueries, team: Team, job: Job
+    staged: Dataset,
+    survey: StoredSurvey,
+    updated: UpdatedQueries,
+    models: GenerationModels,
+    job: Job,
 ) -> Generation:
     settings = job.settings
     return Generation(
-        writer=writer_of(team, settings, real_queries(staged, settings.generate.like)),
+        writer=writer_of(models, settings, real_queries(staged, settings.generate.like)),
         brief=Briefs(survey, settings.model.seed).of,
         taken=_asked_so_far(staged, updated),
-        checks=checks_of(team, survey, job),
+        checks=checks_of(models, survey, job),
         workers=Workers(
-            team.writer.workers(settings.model.concurrency), job.observer, team.writer.stop
+            models.writer.workers(settings.model.concurrency), job.observer, models.writer.stop
         ),
     )
 
@@ -401,7 +417,9 @@ def _asked_so_far(staged: Dataset, updated: UpdatedQueries) -> Taken:
     return questions
 
 
-def _keep(staged: Dataset, generated: Generated, derived: Sequence[Rederived], team: Team) -> None:
+def _keep(
+    staged: Dataset, generated: Generated, derived: Sequence[Rederived], models: GenerationModels
+) -> None:
     """Write what came out beside what earlier versions left."""
     judgments = sorted((item for one in derived for item in one.judgments), key=key_of)
     if judgments:
@@ -412,7 +430,7 @@ def _keep(staged: Dataset, generated: Generated, derived: Sequence[Rederived], t
     for what in ("generate", "check"):
         failures = [failure for failure in generated.failures if failure.what == what]
         staged.replace_failures(what, failures, lambda _: True)
-    team.note_in(staged)
+    models.note_in(staged)
 
 
 def _note_aim(staged: Dataset, plan: CoveragePlan, n_added: int) -> None:
@@ -480,5 +498,5 @@ def _counted(backend: Backend, count: _Count) -> Backend:
     return replace(backend, asker=asker)
 
 
-def _checker(team: Team, count: _Count) -> Backend | None:
-    return _counted(team.checker, count) if team.checker is not None else None
+def _checker(models: GenerationModels, count: _Count) -> Backend | None:
+    return _counted(models.checker, count) if models.checker is not None else None

@@ -66,7 +66,7 @@ async def plan_version(version: Version) -> RefreshPlan:
     )
     real = real_queries(version.parent, version.settings.generate.like)
     generate = await estimate_coverage(
-        cells, version.team, version.survey(), version.settings, real
+        cells, version.models, version.survey(), version.settings, real
     )
     asked: dict[str, list[Mapping[str, object]]] = {
         "verify": [verify],

@@ -172,7 +172,7 @@ class _Refresh:
 
     async def _make(self, parent: Dataset, staged: Dataset, diff: CorpusDiff) -> RefreshSummary:
         """Make a version of what changed, and publish it if it may be."""
-        from ragforge.pipeline.generation.team import open_team
+        from ragforge.pipeline.generation.models import open_models
         from ragforge.refresh.judging_alike import judging_alike
         from ragforge.refresh.plan import plan_version
         from ragforge.refresh.queries.rechecking import recheckers_of
@@ -181,13 +181,13 @@ class _Refresh:
         diff = _with_corpus(staged, diff)
         job = await judging_alike(parent, Job(self.settings, self.bought, self.mode))
         async with AsyncExitStack() as stack:
-            team = await open_team(stack, job, parent)
-            checker = team.checker or team.writer
+            models = await open_models(stack, job, parent)
+            checker = models.checker or models.writer
             may_ask = not job.mode.dry_run and not job.mode.offline_replay
             if checker.connection is not None and may_ask:
                 try_again(checker.connection.store, parent.failures())
             who = recheckers_of(checker, job.settings, self.bought)
-            version = Version(parent, staged, diff, job, self.bought, team, who, stack)
+            version = Version(parent, staged, diff, job, self.bought, models, who, stack)
             if job.mode.dry_run:
                 plan = await plan_version(version)
                 return _summary("planned", parent, version=version.number, plan=plan)

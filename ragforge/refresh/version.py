@@ -18,7 +18,7 @@ from ragforge.observe import Event
 from ragforge.pipeline.cards import renew_card
 from ragforge.pipeline.carried_runs import CarriedRun, ChunkChange, carry_runs
 from ragforge.pipeline.evaluated import grades_digest, item_digests
-from ragforge.pipeline.generation.team import Team
+from ragforge.pipeline.generation.models import GenerationModels
 from ragforge.pipeline.graded_quotes import by_rank
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge.judges import open_judges
@@ -81,7 +81,7 @@ class Version:
         diff: What changed in the corpus.
         job: As given; in earnest, or counting only.
         bought: Knows what was bought.
-        team: Who writes, checks and judges.
+        models: Who writes, checks and judges.
         recheckers: Checks queries again.
         stack: Closes what was opened on the way.
         updated: The queries as they are now.
@@ -95,7 +95,7 @@ class Version:
     diff: CorpusDiff
     job: Job
     bought: BoughtCalls
-    team: Team
+    models: GenerationModels
     recheckers: Recheckers
     stack: AsyncExitStack
     updated: UpdatedQueries = field(default_factory=UpdatedQueries)
@@ -198,7 +198,7 @@ class Version:
     def judges_pools(self) -> bool:
         """Whether pools are judged; without a model that is asked for with `--complete on`."""
         how = self.settings.generate.complete
-        return how == "on" or (how == "auto" and self.team.asks)
+        return how == "on" or (how == "auto" and self.models.asks)
 
     def retrievers(self) -> dict[str, Retriever]:
         """Return who looks for chunks."""
@@ -206,7 +206,7 @@ class Version:
 
         if not self._retrievers:
             self._retrievers = probing_retrievers(
-                self.survey(), self.team.embedder, self.settings.pool, self.staged.own_place
+                self.survey(), self.models.embedder, self.settings.pool, self.staged.own_place
             )
         return self._retrievers
 
@@ -286,7 +286,7 @@ class Version:
             self.survey(),
             self.updated,
             plan,
-            self.team,
+            self.models,
             self.diff,
             self.job,
         )
@@ -309,7 +309,7 @@ class Version:
     def _finish(self) -> VersionDiff:
         """Write what tells of the version, and check it."""
         staged, updated = self.staged, self.updated
-        self.team.note_in(staged)
+        self.models.note_in(staged)
         before, now = self.parent.manifest, staged.manifest
         spent = spent_in_all(before.spent, now.spent, self.bought.spent)
         staged.write_manifest(

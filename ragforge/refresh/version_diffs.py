@@ -88,8 +88,8 @@ def _is_one_line(before: Dataset, after: Dataset) -> bool:
     if before.manifest.version >= after.manifest.version:
         return False
     is_parent = after.manifest.parent == digest_file(before.files / "manifest.json")
-    is_kin = home_of(before.path.resolve()) == home_of(after.path.resolve())
-    return is_parent or (is_kin and set(before.past.events()) <= set(after.past.events()))
+    is_of_same_home = home_of(before.path.resolve()) == home_of(after.path.resolve())
+    return is_parent or (is_of_same_home and set(before.past.events()) <= set(after.past.events()))
 
 
 def _causes(before: Dataset, after: Dataset) -> dict[str, dict[Cause, None]]:

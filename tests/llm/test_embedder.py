@@ -105,7 +105,7 @@ def test_tokens_are_limited(endpoint, embed):
         embed(endpoint.url, TEXTS, budget={"max_tokens": 300})
 
 
-def test_the_purse_is_shared(endpoint, embed):
+def test_the_budget_is_shared(endpoint, embed):
     """What embeddings took is not there for the judge."""
     account = BudgetAccount()
     embed(endpoint.url, TEXTS, account=account)

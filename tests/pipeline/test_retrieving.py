@@ -176,7 +176,7 @@ def test_what_an_endpoint_was_not_asked_any_more_is_a_failure_too(make, dataset,
     assert [item.message for item in dataset.failures()] == ["the service is gone"] * 2
 
 
-def test_an_empty_purse_stops_its_retriever_and_keeps_what_is_done(make, dataset, theirs):
+def test_a_spent_budget_stops_its_retriever_and_keeps_what_is_done(make, dataset, theirs):
     """What was paid for is not lost, and bm25 costs nothing."""
     dear, bm25 = make({"dear": f"{theirs}:dear", "bm25": "bm25"}, concurrency=1)
 

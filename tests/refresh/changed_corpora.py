@@ -16,8 +16,8 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.shipped_folders import shipped
 from ragforge.observe import silent
 from ragforge.pipeline.generation.generating import generate_dataset
+from ragforge.pipeline.generation.models import GenerationModels, open_models
 from ragforge.pipeline.generation.source import ChunkSource
-from ragforge.pipeline.generation.team import Team, open_team
 from ragforge.pipeline.job import EARNEST, Job, Mode
 from ragforge.pipeline.surveying import StoredSurvey, open_survey
 from ragforge.records import Chunk, DocumentsDiff, Query, SourceDocument
@@ -95,26 +95,30 @@ class Later:
 
         job = Job(settings, silent, mode)
 
-        async def work(team: Team) -> FilledCoverage:
+        async def work(models: GenerationModels) -> FilledCoverage:
             return await fill_coverage(
-                self.staged, self.survey, updated, plan, team, self.diff, job
+                self.staged, self.survey, updated, plan, models, self.diff, job
             )
 
-        return asyncio.run(_with_team(self.parent, job, work))
+        return asyncio.run(_with_models(self.parent, job, work))
 
     def estimate(self, updated: UpdatedQueries, settings: Settings) -> dict[str, object]:
         """Count what the plan for version 2 would take."""
         plan = self.plan(updated, settings)
 
-        async def work(team: Team) -> dict[str, object]:
-            return await estimate_coverage(plan, team, self.survey, settings, ())
+        async def work(models: GenerationModels) -> dict[str, object]:
+            return await estimate_coverage(plan, models, self.survey, settings, ())
 
-        return asyncio.run(_with_team(self.parent, Job(settings, silent, Mode(dry_run=True)), work))
+        return asyncio.run(
+            _with_models(self.parent, Job(settings, silent, Mode(dry_run=True)), work)
+        )
 
 
-async def _with_team(parent: Dataset, job: Job, work: Callable[[Team], Awaitable[T]]) -> T:
+async def _with_models(
+    parent: Dataset, job: Job, work: Callable[[GenerationModels], Awaitable[T]]
+) -> T:
     async with AsyncExitStack() as stack:
-        return await work(await open_team(stack, job, parent))
+        return await work(await open_models(stack, job, parent))
 
 
 @contextmanager

@@ -12,8 +12,8 @@ from ragforge.errors import UsageError
 from ragforge.files.manifest import GenerationStep
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.opening import create_dataset
+from ragforge.pipeline.generation.models import GenerationModels
 from ragforge.pipeline.generation.source import Prepared, take_corpus
-from ragforge.pipeline.generation.team import Team
 from ragforge.records import Judgment, Query
 from ragforge.stages.answer.facts import keeping_facts
 from ragforge.stages.generate.gates.repeated_questions import Taken
@@ -127,22 +127,24 @@ def open_inputs(
     )
 
 
-def made_from(digest: str, settings: Settings, team: Team, real: Sequence[str]) -> dict[str, str]:
+def made_from(
+    digest: str, settings: Settings, models: GenerationModels, real: Sequence[str]
+) -> dict[str, str]:
     """Return the inputs that decide which queries come out, apart from their number.
 
     Args:
         digest: Of the chunks.
         settings: As given.
-        team: With its prompts.
+        models: With its prompts.
         real: Queries whose manner is taken on.
     """
     how = settings.generate
     shares = (how.types, how.difficulties, how.personas)
     return {
         "chunks": digest,
-        "model": team.writer.name,
-        "checker": team.checker.name if team.checker else "",
-        "prompts": " ".join(digest[:12] for _, digest in sorted(team.prompts.items())),
+        "model": models.writer.name,
+        "checker": models.checker.name if models.checker else "",
+        "prompts": " ".join(digest[:12] for _, digest in sorted(models.prompts.items())),
         "seed": str(settings.model.seed),
         "language": ",".join(how.language),
         "kinds": "; ".join(",".join(each) for each in shares),

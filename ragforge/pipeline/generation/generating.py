@@ -21,9 +21,9 @@ from ragforge.pipeline.generation.generated_queries import (
     open_inputs,
     settle,
 )
+from ragforge.pipeline.generation.models import estimate_generation, open_models
 from ragforge.pipeline.generation.rounds import Rounds
 from ragforge.pipeline.generation.source import ChunkSource, real_queries
-from ragforge.pipeline.generation.team import estimate_generation, open_team
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.surveying import open_survey
 from ragforge.records import Coverage, FunnelStep, GenerationReport, Judgment, Query, ShareRow
@@ -101,7 +101,7 @@ async def generate_dataset(out: Path, source: ChunkSource, job: Job) -> Generati
     folder = dataset.store_path.parent
     real = real_queries(dataset, settings.generate.like)
     async with AsyncExitStack() as stack:
-        team = await open_team(stack, job, dataset)
+        models = await open_models(stack, job, dataset)
         if job.mode.dry_run:
             from ragforge.pipeline.planning import typical_plan
             from ragforge.report.plan import plan_json
@@ -111,19 +111,19 @@ async def generate_dataset(out: Path, source: ChunkSource, job: Job) -> Generati
             survey = stack.enter_context(open_survey(chunks.path, place, job.observer, seed=seed))
             there = dataset.queries() if (out / "manifest.json").exists() else []
             n_there = sum(is_own(query) or is_settled(query) for query in there)
-            estimate = await estimate_generation(team, survey, settings, real, n_there)
+            estimate = await estimate_generation(models, survey, settings, real, n_there)
             plan = plan_json(typical_plan(max(settings.generate.n, n_there)))
             return GenerationResult(dataset, estimate={**estimate, "plan": plan})
         chunks = stack.enter_context(source.prepared(folder))
         if job.mode.retry_failed and (out / "manifest.json").exists():
             settle(dataset)
         inputs = open_inputs(
-            out, chunks, made_from(chunks.digest, settings, team, real), settings, real
+            out, chunks, made_from(chunks.digest, settings, models, real), settings, real
         )
         survey = stack.enter_context(
             open_survey(out / "chunks.jsonl", folder, job.observer, seed=seed)
         )
-        rounds = Rounds(dataset, survey, team, inputs, job)
+        rounds = Rounds(dataset, survey, models, inputs, job)
         try:
             await rounds.run()
         finally:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from ragforge.deferred import dataclass
 from ragforge.files.set.dataset import Dataset
 from ragforge.pipeline.generation.generated_queries import GenerationInputs, is_kept, keep_generated
-from ragforge.pipeline.generation.team import Briefs, Team, checks_of, writer_of
+from ragforge.pipeline.generation.models import Briefs, GenerationModels, checks_of, writer_of
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.surveying import StoredSurvey
 from ragforge.records import Failure, Query
@@ -115,7 +115,7 @@ class Rounds:
     Args:
         dataset: Gets what comes out.
         survey: Of its corpus.
-        team: Who works.
+        models: Who works.
         inputs: What it starts from.
         job: What is wanted, and how the pools are judged.
         generated: What has come out; its queries are the accepted ones.
@@ -125,7 +125,7 @@ class Rounds:
 
     dataset: Dataset
     survey: StoredSurvey
-    team: Team
+    models: GenerationModels
     inputs: GenerationInputs
     job: Job
     generated: Generated = field(default_factory=Generated)
@@ -168,7 +168,7 @@ class Rounds:
         self.dataset.replace_failures("check", _of("check", self.generated), _any)
         self.dataset.write_plan(self.generated.slots)
         self.dataset.write_rejected(self.generated.rejected)
-        self.team.note_in(self.dataset)
+        self.models.note_in(self.dataset)
 
     async def _generate(self, n: int) -> None:
         """Accept as many queries as are missing to a number."""
@@ -206,13 +206,13 @@ class Rounds:
         return [replace(cell, number=first + at) for at, cell in enumerate(missing)]
 
     def _make_generation(self) -> Generation:
-        team, settings = self.team, self.job.settings
+        models, settings = self.models, self.job.settings
         return Generation(
-            writer=writer_of(team, settings, self.inputs.real),
+            writer=writer_of(models, settings, self.inputs.real),
             brief=Briefs(self.survey, settings.model.seed).of,
             taken=self.inputs.taken(),
-            checks=checks_of(team, self.survey, self.job),
-            workers=team.writer.stage_workers(self.job),
+            checks=checks_of(models, self.survey, self.job),
+            workers=models.writer.stage_workers(self.job),
         )
 
     async def _measure(self) -> None:
@@ -223,7 +223,7 @@ class Rounds:
     @property
     def _completes(self) -> bool:
         how = self.job.settings.generate.complete
-        return how == "on" or (how == "auto" and self.team.asks)
+        return how == "on" or (how == "auto" and self.models.asks)
 
     async def _settle(self) -> None:
         """Judge the pools, and replace what they refute."""
@@ -256,7 +256,7 @@ class Rounds:
         self._keep(is_whole=False)
         if not self._retrievers:
             self._retrievers = probing_retrievers(
-                self.survey, self.team.embedder, self.job.settings.pool, self.dataset.own_place
+                self.survey, self.models.embedder, self.job.settings.pool, self.dataset.own_place
             )
         self.completion = await complete_dataset(
             self.dataset, self.survey, self._retrievers, self.job, ids

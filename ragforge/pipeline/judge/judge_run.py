@@ -18,8 +18,8 @@ from ragforge.evaluating.formatting import signed
 from ragforge.files.set.dataset import Dataset
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.job import ResultSpool
+from ragforge.pipeline.judge.judged_pairs import JudgedPairs
 from ragforge.pipeline.judge.judges import Judges
-from ragforge.pipeline.judge.keeping import JudgedPairs
 from ragforge.pipeline.observer_events import emit_judgments
 from ragforge.records import Failure, Judgment
 from ragforge.stages.judge.batches import Batch, batches, judge_batches

@@ -242,7 +242,7 @@ async def open_judges(job: Job, place: CallPlace, *stages: Stage) -> AsyncIterat
     settings, how = job.settings, job.settings.judge
     _refuse_contradictions(how, settings.model.temperature)
     examples = _examples(how.examples)
-    _warn_of_kin(how.panel, job.observer)
+    _warn_of_shared_families(how.panel, job.observer)
     _warn_of_other_rubric(settings, job.observer)
     members = how.panel or (settings.model.name,)
     prompt = how.prompt or (BATCH if how.batch > 1 else POINTWISE)
@@ -342,7 +342,7 @@ def _refuse_contradictions(how: JudgeSettings, temperature: float) -> None:
         raise UsageError("--panel: the offline baseline is no judge to vote with others")
 
 
-def _warn_of_kin(panel: Iterable[str], observer: Observer) -> None:
+def _warn_of_shared_families(panel: Iterable[str], observer: Observer) -> None:
     related = shared_families(member.partition("@")[0] for member in panel)
     if related:
         observer(

@@ -26,8 +26,8 @@ from ragforge.pipeline.judge.judge_run import (
     judge_into,
     judged_spool,
 )
+from ragforge.pipeline.judge.judged_pairs import JudgedPairs
 from ragforge.pipeline.judge.judges import Judges, open_judges
-from ragforge.pipeline.judge.keeping import JudgedPairs
 from ragforge.pipeline.judge.pooling import (
     NO_NEEDS,
     ONE_BACK,

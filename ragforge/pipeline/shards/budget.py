@@ -20,7 +20,7 @@ _SHARE = 64
 
 @dataclass(slots=True)
 class SharedBudget:
-    """What this worker may spend of the budget of a plan; see `Purse`.
+    """What this worker may spend of the budget of a plan; see `SharedLimits`.
 
     What a worker took and did not use it gives back when it ends. What a killed one had taken
     counts as spent: it may have been.
@@ -102,11 +102,11 @@ def drawing_on(path: Path, job: Job) -> Iterator[None]:
         yield
         return
     shared = SharedBudget(path, limits)
-    job.account.purse = shared
+    job.account.shared_limits = shared
     try:
         yield
     finally:
-        job.account.purse = None
+        job.account.shared_limits = None
         shared.give_back(job.account)
 
 

@@ -88,7 +88,7 @@ class Briefs:
 
 
 @dataclass(frozen=True, slots=True)
-class Team:
+class GenerationModels:
     """Who writes, and who checks.
 
     Args:
@@ -119,7 +119,7 @@ class Team:
             self.checker.note_in(dataset)
 
 
-async def open_team(stack: AsyncExitStack, job: Job, dataset: Dataset) -> Team:
+async def open_models(stack: AsyncExitStack, job: Job, dataset: Dataset) -> GenerationModels:
     """Open the models that the settings of a job name; they close with the stack.
 
     Raises:
@@ -138,31 +138,31 @@ async def open_team(stack: AsyncExitStack, job: Job, dataset: Dataset) -> Team:
     how = job.settings.generate
     writer = await opened(job.settings, tuple(WRITER_PROMPTS))
     if how.checks == "off" or (writer.asker is None and not how.checker):
-        return Team(writer, None, embedder)
+        return GenerationModels(writer, None, embedder)
     if how.checker:
         other = of_member(job.settings, how.checker)
-        return Team(writer, await opened(other, tuple(CHECK_PROMPTS)), embedder)
+        return GenerationModels(writer, await opened(other, tuple(CHECK_PROMPTS)), embedder)
     job.observer(Event("note", message=SELF_CHECKED))
     for name in CHECK_PROMPTS:
         writer.with_prompt(name)
-    return Team(writer, writer, embedder)
+    return GenerationModels(writer, writer, embedder)
 
 
-def writer_of(team: Team, settings: Settings, real: Sequence[str]) -> QueryWriter:
+def writer_of(models: GenerationModels, settings: Settings, real: Sequence[str]) -> QueryWriter:
     """Return the writer of queries.
 
     Args:
-        team: Whose writer may be without a model; then rules write.
+        models: Whose writer may be without a model; then rules write.
         settings: As given.
         real: Queries of users, whose manner is taken on.
     """
-    if team.writer.asker is None:
+    if models.writer.asker is None:
         return RuleQueryWriter(settings.model.seed)
     from ragforge.stages.generate.llm import LLMQueryWriter  # With pydantic.
 
     usual = spread(query_lengths(real))
     return LLMQueryWriter(
-        askers={name: _asker(team.writer, name) for name in PROMPTS},
+        askers={name: _asker(models.writer, name) for name in PROMPTS},
         seed=settings.model.seed,
         per_call=settings.generate.per_call,
         style=tuple(real),
@@ -170,9 +170,9 @@ def writer_of(team: Team, settings: Settings, real: Sequence[str]) -> QueryWrite
     )
 
 
-def checks_of(team: Team, survey: StoredSurvey, job: Job) -> Checks | None:
+def checks_of(models: GenerationModels, survey: StoredSurvey, job: Job) -> Checks | None:
     """Return the checks of written queries; None where nothing is checked."""
-    checker = team.checker
+    checker = models.checker
     if checker is None:
         return None
     corpus = Corpus(
@@ -196,12 +196,16 @@ def _asker(backend: Backend, prompt: str) -> Asker:
 
 
 async def estimate_generation(
-    team: Team, survey: StoredSurvey, settings: Settings, real: Sequence[str], n_there: int
+    models: GenerationModels,
+    survey: StoredSurvey,
+    settings: Settings,
+    real: Sequence[str],
+    n_there: int,
 ) -> dict[str, object]:
     """Return calls, tokens and money; for the writer counted, for checks and pools reckoned.
 
     Args:
-        team: In a dry run.
+        models: In a dry run.
         survey: Of the corpus.
         settings: As given.
         real: Queries whose manner is taken on.
@@ -210,16 +214,20 @@ async def estimate_generation(
     how = settings.generate
     n_open = max(0, how.n - n_there)
     cells = make_cells(how, settings.model.seed)[:n_open]
-    return await estimate_cells(team, survey, settings, real, cells)
+    return await estimate_cells(models, survey, settings, real, cells)
 
 
 async def estimate_cells(
-    team: Team, survey: StoredSurvey, settings: Settings, real: Sequence[str], cells: Sequence[Cell]
+    models: GenerationModels,
+    survey: StoredSurvey,
+    settings: Settings,
+    real: Sequence[str],
+    cells: Sequence[Cell],
 ) -> dict[str, object]:
     """Return calls, tokens and money as `estimate_generation` does, for the queries of some cells.
 
     Args:
-        team: In a dry run.
+        models: In a dry run.
         survey: Of the corpus.
         settings: As given.
         real: Queries of users, whose manner is taken on.
@@ -230,7 +238,7 @@ async def estimate_cells(
         survey.cards(), cells, per_chunk=how.per_chunk, seed=settings.model.seed, used={}
     )
     briefs = Briefs(survey, settings.model.seed)
-    writer = writer_of(team, settings, real)
+    writer = writer_of(models, settings, real)
     chars, n_slots = 0, 0
     for slot in sources.take([OpenCell(cell.number) for cell in cells]):
         brief = await briefs.of(slot) if slot is not None else None
@@ -238,28 +246,28 @@ async def estimate_cells(
             continue
         n_slots += 1
         chars += sum(len(chunk.text) for chunk in brief.chunks)
-        if team.writer.tally is not None:
+        if models.writer.tally is not None:
             with suppress(CallError):
                 await writer.write(brief, [])
-    counted = team.writer.estimate()
+    counted = models.writer.estimate()
     if counted is NO_CALLS or "tokens" not in counted:
         return NO_CALLS
     n_new = counted["calls"]
     assert isinstance(n_new, int)
     # What an earlier run had written was most likely checked as well.
-    checks = calls_for([cell.type for cell in cells[:n_new]]) if team.checker else 0
+    checks = calls_for([cell.type for cell in cells[:n_new]]) if models.checker else 0
     judging = 0 if how.complete == "off" else ceil(n_new * POOL_CHUNKS / settings.pool.pool_batch)
     judged = settings.pool.pool_batch * chars / max(1, n_slots) / _CHARS_A_TOKEN + _JUDGE_TOKENS
     more = round(checks * _CHECK_TOKENS + judging * judged)
-    estimate = _summed(counted, checks, judging, more, team)
-    if team.embedder is None or not judging:
+    estimate = _summed(counted, checks, judging, more, models)
+    if models.embedder is None or not judging:
         return estimate
     chunks = (survey.chunk(card.chunk_id) for card in survey.cards())
-    return with_embeddings(estimate, await count_embeddings(team.embedder, chunks, ()))
+    return with_embeddings(estimate, await count_embeddings(models.embedder, chunks, ()))
 
 
 def _summed(
-    counted: dict[str, object], checks: int, judging: int, more: int, team: Team
+    counted: dict[str, object], checks: int, judging: int, more: int, models: GenerationModels
 ) -> dict[str, object]:
     """Return the sum of the writer's counted calls and the reckoned calls of the others.
 
@@ -268,13 +276,13 @@ def _summed(
         checks: Calls that check.
         judging: Calls that judge pools.
         more: Tokens of those calls.
-        team: Has the prices.
+        models: Has the prices.
     """
     calls, tokens, costs = counted["calls"], counted["tokens"], counted["cost_usd"]
     assert isinstance(calls, int)
     assert isinstance(tokens, dict)
     assert isinstance(costs, dict)
-    others = team.checker or team.writer
+    others = models.checker or models.writer
     price = others.tally.price if others.tally else None
     usage = Usage(round(more * (1 - _REPLIED)), round(more * _REPLIED))
     extra = price.cost_usd(usage) if price else None

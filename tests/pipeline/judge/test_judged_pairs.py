@@ -4,7 +4,7 @@ import pytest
 
 from ragforge.files.set.opening import create_dataset
 from ragforge.pipeline.judge.judge_run import judged_spool
-from ragforge.pipeline.judge.keeping import JudgedPairs
+from ragforge.pipeline.judge.judged_pairs import JudgedPairs
 from ragforge.records import Chunk, Failure, Judgment, Provenance, Query
 from ragforge.stages.judge.pairs import Pair
 
