@@ -1,13 +1,11 @@
 """Checking a dataset as a whole: what no single file can tell."""
 
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from dataclasses import field
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
-from ragforge.corpus.chunking import fits_id
 from ragforge.corpus.quote_locations import ChunkIndex
-from ragforge.corpus.rereading import quote_as_read
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError
 from ragforge.evaluating.formatting import plural
@@ -18,12 +16,16 @@ from ragforge.files.set.document_level import ids_of_corpus
 from ragforge.files.set.history import History, read_history
 from ragforge.files.set.judgment_table import JudgmentTable
 from ragforge.files.set.paths import CURRENT, number_of, own_files
-from ragforge.files.set.stale_runs import reworded_queries
 from ragforge.files.set.wholeness import accept_changes, missing_files
-from ragforge.pipeline.edited_contexts import LostAnswerGrades, lost_answer_grades
+from ragforge.pipeline.lost_grades import (
+    LostAnswerGrades,
+    LostGrades,
+    grades_of_other_words,
+    lost_answer_grades,
+    lost_grades,
+)
 from ragforge.records import (
     Calibration,
-    Chunk,
     Evaluation,
     Judgment,
     LabelSample,
@@ -35,7 +37,6 @@ from ragforge.records import (
 )
 from ragforge.records.judgments import Grading
 from ragforge.stages.generate.splits import Connections, names_of, with_names
-from ragforge.stages.visible_text import locate_shown
 
 T = TypeVar("T")
 _EXAMPLES = 3
@@ -46,104 +47,6 @@ _LEVELS: Final = {
     "both": "some labels name whole documents: their queries are measured by documents, the others "
     "by chunks",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class LostGrades:
-    """What became of the judgments of a set whose chunks or questions were changed.
-
-    Args:
-        kept: The judgments without the grades of judges whose text or question is gone.
-        n_of_judges: How many of these there are.
-        n_of_people: Grades of people of which the same is so; they are kept.
-    """
-
-    kept: Sequence[Judgment] = ()
-    n_of_judges: int = 0
-    n_of_people: int = 0
-
-
-def lost_grades(dataset: Dataset) -> LostGrades:
-    """Find the grades of texts that are gone; none where nobody changed the chunks by hand.
-
-    A text is gone where the quote that a grade rests on no longer stands in its chunk, or where
-    ragforge made the id of the chunk from another content.
-
-    Raises:
-        DataError: The chunks or the judgments cannot be read.
-    """
-    if not dataset.changed_by_hand("chunks.jsonl"):
-        return LostGrades()
-    judgments = dataset.judgments()
-    graded = {item.chunk_id for item in judgments if not item.is_failed}
-    chunks = {chunk.chunk_id: chunk for chunk in dataset.chunks() if chunk.chunk_id in graded}
-    replaced = {chunk_id for chunk_id, chunk in chunks.items() if not fits_id(chunk)}
-    quotes = [
-        (item.chunk_id, item.evidence)
-        for item in judgments
-        if item.chunk_id not in replaced and _lacks_quote(item, chunks.get(item.chunk_id))
-    ]
-    gone = set(quotes) - _running_over(dataset, quotes, chunks)
-    kept, n_of_people = [], 0
-    for item in judgments:
-        is_lost = item.chunk_id in replaced or (item.chunk_id, item.evidence) in gone
-        if item.is_failed or not is_lost:
-            kept.append(item)
-        elif item.source == "human":
-            kept.append(item)
-            n_of_people += 1
-    return LostGrades(kept, len(judgments) - len(kept), n_of_people)
-
-
-def grades_of_other_words(dataset: Dataset, read: Callable[[], list[Judgment]]) -> LostGrades:
-    """Find the grades of questions that read otherwise now; none where nobody changed any by hand.
-
-    A judgment does not say what was asked. Runs do: a question is another one where it was in all
-    of those that have it.
-
-    Args:
-        dataset: Has the questions and the runs.
-        read: Returns the judgments.
-
-    Raises:
-        DataError: The queries, a run or the judgments cannot be read.
-    """
-    if not dataset.changed_by_hand("queries.jsonl"):
-        return LostGrades()
-    reworded, judgments = reworded_queries(dataset), read()
-    of_reworded = [item for item in judgments if item.query_id in reworded]
-    kept = [item for item in judgments if item.query_id not in reworded or not _is_judged(item)]
-    n_of_people = sum(item.source == "human" for item in of_reworded)
-    return LostGrades(kept, len(judgments) - len(kept), n_of_people)
-
-
-def _is_judged(judgment: Judgment) -> bool:
-    return judgment.source in ("judge", "carried")
-
-
-def _lacks_quote(judgment: Judgment, chunk: Chunk | None) -> bool:
-    """Whether the quote of a judgment does not stand in its chunk as a judge sees that."""
-    if chunk is None or not judgment.evidence.strip():
-        return False
-    quotes = (judgment.evidence, quote_as_read(judgment.evidence, chunk.doc_id))
-    return all(locate_shown(quote, chunk.text) is None for quote in quotes)
-
-
-def _running_over(
-    dataset: Dataset, quotes: Sequence[tuple[str, str]], chunks: Mapping[str, Chunk]
-) -> set[tuple[str, str]]:
-    """Return the quotes, each with its chunk, that run over it and others of its document."""
-    if not quotes:
-        return set()
-    documents = {chunks[chunk_id].doc_id for chunk_id, _ in quotes}
-    of_these = (chunk for chunk in dataset.chunks() if chunk.doc_id in documents)
-    index = ChunkIndex(sorted(of_these, key=lambda chunk: (chunk.start, chunk.chunk_id)))
-    return {
-        (chunk_id, quote)
-        for chunk_id, quote in quotes
-        for place in index.places(quote, chunks[chunk_id].doc_id)
-        if chunk_id in {chunk.chunk_id for chunk in place.chunks}
-    }
 
 
 class _EveryId:

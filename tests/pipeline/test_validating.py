@@ -6,7 +6,8 @@ from versioned_sets import make_set, refreshed
 from ragforge.corpus.chunking import chunk_document
 from ragforge.corpus.documents import Document
 from ragforge.files.set.opening import create_dataset, open_dataset
-from ragforge.pipeline.validating import accept, lost_grades, validate
+from ragforge.pipeline.lost_grades import lost_grades
+from ragforge.pipeline.validating import accept, validate
 from ragforge.records import Chunk, Hit, Judgment, Query, Ranking, VersionDiff
 from ragforge.records.refresh import CallCounts, DocumentsDiff, JudgmentsDiff
 
