@@ -47,6 +47,7 @@ _CLAUSE: Final = pattern(
 """What a section tells, in the order of a clause: "What a return costs"."""
 _OTHERS: Final = frozenset("i it our that these they this those we who you".split())
 """Stand for something that the heading does not say."""
+_BACK: Final = frozenset("it its that these they this those".split())
 _DOING: Final = pattern(
     r"\w+ing (?:(?:an?|the|your|my|all|multiple|with|without|for|from|in|into|on|to) \S"
     r"|(?:and|or) \w+ing\b)"
@@ -97,7 +98,7 @@ _TELL_NOTHING: Final = frozenset(
 ) | {
     "check it", "try it", "run it", "technical details", "see also", "next steps", "learn more",
     "frequently asked questions", "glossary", "what's new", "what's next", "references", "appendix",
-    "further reading", "added", "changed", "deprecated", "fixed", "removed",
+    "further reading", "welcome", "added", "changed", "deprecated", "fixed", "removed",
 }  # fmt: skip
 
 
@@ -111,14 +112,20 @@ def heading_question(heading: str, title: str, answer: str) -> AskedByRule | Non
     """
     within = f" ({title})" if title else ""
     low = heading.lower()
-    if low in _TELL_NOTHING or _LETTERS.fullmatch(heading):
+    if low.rstrip("!") in _TELL_NOTHING or _LETTERS.fullmatch(heading):
         return None
     general = _GENERAL.get(low) or (_IDENTIFIER.fullmatch(title) and _OF_CODE.get(low))
-    if title and general:
+    says_nothing = title.lower().startswith("how to ") or title.lower().rstrip("!") in _TELL_NOTHING
+    if title and general and not says_nothing:
         return _fact(general.format(lower_first(title)))
     heading = re.sub(r"\b([Yy])our\b", lambda y: "My" if y[1] == "Y" else "my", heading)
     asked = _done(heading) or _said_of(heading, answer)
     return asked._replace(text=f"{asked.text[:-1]}{within}?")
+
+
+def points_back(heading: str) -> bool:
+    """Whether a heading is understood with the title above it alone: "Who's this for?"."""
+    return not _BACK.isdisjoint(heading.lower().rstrip("?").split())
 
 
 def _done(heading: str) -> AskedByRule | None:

@@ -11,7 +11,12 @@ from dataclasses import replace
 from ragforge.deferred import dataclass, pattern
 from ragforge.records import Chunk, Difficulty, Lineage, QueryType
 from ragforge.stages.generate.candidates import Brief, Candidate, Quoted
-from ragforge.stages.generate.heading_questions import ABOUT, heading_question, lower_first
+from ragforge.stages.generate.heading_questions import (
+    ABOUT,
+    heading_question,
+    lower_first,
+    points_back,
+)
 from ragforge.stages.generate.sentence_questions import EMPHASIS, sentence_question
 from ragforge.stages.words import content_stems, words
 
@@ -21,7 +26,11 @@ _SENTENCE_END = pattern(
     r"|(?<=[\u3002\uff01\uff1f])\s*(?![\u300d\u300f\u201d\uff09])|(?<=[\u061f\u06d4\u0964])\s+"
 )
 """Before a capital letter, or one of a script that has none; behind the stops of such scripts."""
-_NOT_PROSE = pattern(r"\s*(?:#|\||!!!|[-=*_~^+]{3,}\s*$|\.\. |:[a-z-]+:|<)")
+_NOT_PROSE = pattern(r"\s*(?:#|\||!!!|\.\. |:[a-z-]+:|<)")
+_DRAWN_LINE = pattern(r"[ \t]{0,40}+(?:(?P<sign>[^\w\s])(?P=sign){2,}[ \t]*|[-+=|: \t]{3,})$")
+"""Under a title, or between the rows of a table."""
+_LITERAL = pattern(r"(?P<indent>[ \t]{0,40}+)(?:\.\. [\w:-]{1,40}::|.{0,2000}::[ \t]*$)")
+"""Begins what is further in, in reStructuredText: code, and tables."""
 _FENCE = pattern(r"\s*(?:```|~~~)")
 _LIST_ITEM = pattern(r"\s*(?:[-*+]|\d+[.)])\s+")
 _INDENTED = pattern(r"(?: {4}|\t)")
@@ -39,8 +48,10 @@ _POINTS_BACK = pattern(
 )
 """Begins a sentence that is understood with those before it, or only says where to read on."""
 _EVERYWHERE = frozenset("faq recap summary note notes tip overview introduction check it".split())
+_MOST_INDENTED = 1000
 _FEWEST_ANSWER_STEMS = 4
 _FEWEST_SEARCH_WORDS, _MOST_SEARCH_WORDS = 2, 6
+_NUMBER = pattern(r"^\d{1,3}(?:\.\d{1,3})*+[.)][ \t]+(?=\S)")
 _QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 _MARKS = ".,;:!?()[]{}\"'\u201c\u201d\u2018\u2019\u2013\u2014&/-\uff1f\u061f"
 
@@ -54,19 +65,31 @@ def prose_sentences(text: str) -> Iterator[str]:
 
 
 def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of the paragraphs and list items."""
+    """Yield start and end of the paragraphs and list items; titles and rows of tables are none."""
     start: int | None = None
-    at, fenced = 0, False
+    at, fenced, in_table, is_item, literal = 0, False, False, False, _MOST_INDENTED
     for line in text.splitlines(keepends=True):
         behind = at + len(line)
-        is_fence = _FENCE.match(line) is not None
+        is_drawn = not fenced and _DRAWN_LINE.match(line) is not None
+        is_below = is_drawn and start is not None and not is_item
+        is_title = is_below and len(line) >= at - text.rfind("\n", 0, at - 1) - 1
+        is_fence = not is_title and _FENCE.match(line) is not None
         item = _LIST_ITEM.match(line)
-        prose = not (fenced or is_fence or not line.strip() or _NOT_PROSE.match(line))
+        if is_below and not is_fence:
+            start = None
+        in_table = bool(line.strip()) and (in_table or (is_drawn and "|" in line))
+        column = len(line) - len(line.lstrip())
+        literal = literal if column > literal or not line.strip() else _MOST_INDENTED
+        prose = not (fenced or is_fence or is_drawn or in_table or not line.strip())
+        prose = prose and column <= literal and not _NOT_PROSE.match(line)
         if start is not None and (not prose or item):
             yield start, at
             start = None
         if prose and start is None and (item or not _INDENTED.match(line)):
             start = at + (item.end() if item else 0)
+            is_item = item is not None
+        if column <= literal and (opens := _LITERAL.match(line)):
+            literal = len(opens["indent"])
         fenced ^= is_fence
         at = behind
     if start is not None:
@@ -151,7 +174,8 @@ def _of_heading(sentences: list[str], chunk: Chunk, *, is_english: bool) -> Iter
         around = "" if title == heading else title
         within = "" if set(content_stems(title)) <= set(content_stems(heading)) else title
         if heading.endswith(_QUESTION_MARKS):
-            yield _candidate(heading, answer, "easy", "fact")
+            asked_of = f"{heading[:-1]} ({within})?" if within and points_back(heading) else heading
+            yield _candidate(asked_of, answer, "easy", "fact")
         elif is_english and (asked := heading_question(heading, within, answer)):
             yield _candidate(asked.text, answer, asked.difficulty, asked.type)
         sought = _search_words(f"{around} {heading}")
@@ -208,4 +232,5 @@ def _names(titles: Sequence[str], question: str) -> bool:
 
 
 def _plain(heading: str) -> str:
-    return EMPHASIS.sub("", _LINK.sub(r"\1", heading)).strip().rstrip(".:")
+    numbered = EMPHASIS.sub("", _LINK.sub(r"\1", heading)).strip().rstrip(".:")
+    return _NUMBER.sub("", numbered)

@@ -312,7 +312,7 @@ def _is_subject(said: Sequence[str]) -> bool:
         len(said) <= _LONGEST_SUBJECT
         and low[0] not in _NOT_FIRST
         and not _is_adverb(low[0])
-        and not (low[0].endswith("ing") and {*low[1:2]} & _ARTICLES)
+        and not (low[0].endswith(("ing", "s")) and {*low[1:2]} & _ARTICLES)
         and not (low[0].endswith("ed") and len(low) == 1)
         and not set(low) & (_POINTING | _JOINING)
         and not any(word.endswith((",", ";", ":", ".")) or "(" in word for word in said)
@@ -326,6 +326,7 @@ def _within_sentence(subject: Sequence[str], text: str) -> str:
     first, *others = subject
     low = first.lower()
     is_title = first.istitle() and low in text  # Most are not, and need no pattern of their own.
+    is_title = is_title and not (others and others[0].istitle())
     if low in _ARTICLES or (is_title and re.search(rf"\b{re.escape(low)}\b", text)):
         first = low
     return " ".join((first, *others))

@@ -40,6 +40,7 @@ from ragforge.stages.generate.heading_questions import heading_question
         ("Import a certificate", "TLS", "How do I import a certificate (TLS)?"),
         ("How to lock a thread", "", "How do I lock a thread?"),
         ("Limitations", "Rate limits", "What are the limitations of rate limits?"),
+        ("Setup", "How to use TLS", "What should I know about setup (How to use TLS)?"),
         ("Installation", "FastAPI", "How do I install FastAPI?"),
         ("tls_min_version", "TLS", "What does tls_min_version do (TLS)?"),
         ("--max-connections", "", "What does --max-connections do?"),
@@ -59,7 +60,8 @@ def test_heading_is_asked_as_a_user_asks(heading, title, question):
 
 
 @pytest.mark.parametrize(
-    "heading", ["Recap", "Technical Details", "See also", "FAQ", "Check it", "F to M", "Fixed"]
+    "heading",
+    ["Recap", "Welcome!", "Technical Details", "See also", "FAQ", "Check it", "F to M", "Fixed"],
 )
 def test_heading_that_says_nothing_is_not_asked(heading):
     """It stands on every page."""

@@ -15,7 +15,7 @@ from ragforge.stages.generate.rules import prose_sentences
         ("| a | b |\n|---|---|\n| 1 | 2 |", []),
         ("Text.\n\n    indented code\n", ["Text."]),
         ("!!! warning\n    Mind the gap.", []),
-        ("Title\n=====\n\nText.", ["Title", "Text."]),
+        ("Title\n=====\n\nText.", ["Text."]),
         ("Это первое. Второе.", ["Это первое.", "Второе."]),
         (
             "これは文です。次です\uff1f「そう。」と言う。",
@@ -28,6 +28,24 @@ from ragforge.stages.generate.rules import prose_sentences
 def test_only_prose_is_cut_into_sentences(text, sentences):
     """Code, tables and headings make no answers; a wrapped sentence is one."""
     assert list(prose_sentences(text)) == sentences
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("How threads share state\n~~~~~~~~~~~~~~~~~~~~~~~\n\nIt does.", ["It does."]),
+        ('How threads share\n"""""""""""\n\nIt does.', ["It does."]),
+        ("Name | What it says\n--- | ---\na | Of it.\n\nIt does.", ["It does."]),
+        ("Call it::\n\n  lock = make_lock(of)\n\nIt does.", ["Call it::", "It does."]),
+        (".. code-block:: python\n\n   a = {\n       'b': 1,\n   }\n\nIt does.", ["It does."]),
+        ("It does.\n\n- One of them.\n---\n\nSo.\n", ["It does.", "One of them.", "So."]),
+        ("It does.\n~~~\na = 1\n~~~\nSo.", ["It does.", "So."]),
+        ("Given `a | b`, it does.\n| a | b |", ["Given `a | b`, it does."]),
+    ],
+)
+def test_titles_tables_and_code_are_no_sentences(text, said):
+    """The title of a section answers no question about it."""
+    assert list(prose_sentences(text)) == said
 
 
 def test_sentences_are_exact_slices():

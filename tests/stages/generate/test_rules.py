@@ -97,6 +97,18 @@ def test_a_heading_becomes_search_words():
     ]
 
 
+@pytest.mark.parametrize(
+    ("heading", "question"),
+    [
+        ("Who's this for?", "Who's this for (Threads)?"),
+        ("3. Locks of threads", "What should I know about locks of threads?"),
+    ],
+)
+def test_a_heading_stands_without_what_is_around_it(heading, question):
+    """Nobody who asks sees the page, or its numbers."""
+    assert next(draw(chunk(SENTENCE, "Threads", heading), "en")).question == question
+
+
 @pytest.mark.parametrize("headings", [("Locks",), ("The", "Locks"), ("Locks", "locks")])
 def test_one_word_is_no_query(headings):
     """It finds half of the corpus, and nobody knows what for."""

@@ -57,6 +57,7 @@ def test_a_form_answers_its_question(sentence, question):
 @pytest.mark.parametrize(
     "sentence",
     [
+        "Takes a YAML value and returns the number of it.",
         "To do so, pass None as the timeout.",
         "To use it, pass None as the timeout.",
         "To recap, threads take locks and give them back.",
@@ -129,6 +130,8 @@ def test_a_word_that_the_text_has_in_small_letters_is_no_name():
     sentence = "Hooks are called before the body is read."
 
     assert sentence_question(sentence, "Set hooks first.").text == "When are hooks called?"
+    titled = "Lock Manager manages the locks of all threads."
+    assert sentence_question(titled, "Take a lock.").text == "What does Lock Manager do?"
 
 
 @pytest.mark.parametrize(
