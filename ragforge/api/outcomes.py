@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ragforge.api.results import Result, plain_values
 from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import one_line, plural, share
-from ragforge.files.text import shown
+from ragforge.files.text import shown_names
 
 if TYPE_CHECKING:
     from ragforge.evaluating.versions import Differences, RefreshSummary, Status
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ragforge.records.queries import Selection
 
 _LONGEST: Final = 300
-_EXAMPLES: Final = 3
 """Characters of what a retriever says of its failure."""
 
 
@@ -417,8 +416,8 @@ class Reviewed(Result):
             queries = plural(len(found.without_evidence), "query", "queries")
             lines.append(
                 f"{queries} with a new answer left without the evidence that stands nowhere any "
-                f"more: {_some(found.without_evidence)}; judge to know what is relevant (without "
-                "evidence no refresh looks at the answer)"
+                f"more: {shown_names(found.without_evidence)}; judge to know what is relevant "
+                "(without evidence no refresh looks at the answer)"
             )
         if found.audit is not None:
             lines.append(found.audit.in_words())
@@ -436,17 +435,12 @@ def _of_unanswerable(found: "ReviewResult") -> Iterator[str]:
         questions = plural(len(found.answered), "question")
         yield (
             f"{questions} that had to be refused, answerable now by the new answer: "
-            f"{_some(found.answered)}; undecided takes it back"
+            f"{shown_names(found.answered)}; undecided takes it back"
         )
     if found.refused_still:
         questions = plural(len(found.refused_still), "question")
         yield (
             f"{questions} still to be refused, as the new answer says that something is not "
-            f"so, or not told: {_some(found.refused_still)}; to have it given, import the "
+            f"so, or not told: {shown_names(found.refused_still)}; to have it given, import the "
             "question with answerable: true"
         )
-
-
-def _some(query_ids: Sequence[str]) -> str:
-    more = ", …" if len(query_ids) > _EXAMPLES else ""
-    return ", ".join(map(shown, query_ids[:_EXAMPLES])) + more

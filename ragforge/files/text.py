@@ -3,6 +3,7 @@
 import codecs
 import re
 import unicodedata
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -124,6 +125,12 @@ def shown(value: object) -> str:
     """Return a faulty value as a message repeats it: escaped, and cut where it is long."""
     text = repr(value)
     return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…"
+
+
+def shown_names(names: Sequence[str], most: int = 3) -> str:
+    """Return the first of some names as a message shows them, and whether there are more."""
+    more = ", …" if len(names) > most else ""
+    return ", ".join(map(shown, names[:most])) + more
 
 
 def escaped(name: str) -> str:

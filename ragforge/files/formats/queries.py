@@ -22,7 +22,7 @@ from ragforge.files.formats.row_relevance import (
 )
 from ragforge.files.record_files import explain
 from ragforge.files.source_files import has_header, open_source
-from ragforge.files.text import read_text, shown
+from ragforge.files.text import read_text, shown, shown_names
 from ragforge.records import Query
 from ragforge.records.model import pydantic
 
@@ -137,10 +137,11 @@ def _column_notes(path: Path, not_read: list[str], *, is_table: bool) -> tuple[s
     """Return a note on columns of a table, or keys of objects, that are not read."""
     if not not_read:
         return ()
-    some = ", ".join(map(shown, not_read[:_NAMED]))
-    more = ", …" if len(not_read) > _NAMED else ""
     what = "columns" if is_table else "fields"
-    return (f"{path}: {what} that are not read: {some}{more}; --map says what one of them is",)
+    return (
+        f"{path}: {what} that are not read: {shown_names(not_read, _NAMED)}; --map says what one "
+        "of them is",
+    )
 
 
 def _unmapped(names: Iterable[str], columns: Columns) -> list[str]:

@@ -44,7 +44,7 @@ from ragforge.files.field_names import (
 )
 from ragforge.files.formats.row_relevance import literal_of
 from ragforge.files.row import Row, load_json, make_row
-from ragforge.files.text import SHOWN_CHARS, shown
+from ragforge.files.text import SHOWN_CHARS, shown, shown_names
 
 Columns: TypeAlias = Mapping[Field, str]
 """Where fields stand: the name of a column or key, with dots between nested keys."""
@@ -519,5 +519,4 @@ def _leaves(given: Mapping[str, object], before: str = "") -> Iterator[str]:
 
 def _names(given: Mapping[str, object]) -> str:
     names = list(islice(_leaves(given), _SHOWN + 1))
-    more = ", …" if len(names) > _SHOWN else ""
-    return (", ".join(map(shown, names[:_SHOWN])) or "none") + more
+    return shown_names(names, _SHOWN) or "none"

@@ -1,13 +1,10 @@
 """Runs of which a set knows no hit, so that their ids are other names: nothing is shown by them."""
 
 from collections.abc import Iterable, Mapping
-from typing import Final
 
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.text import shown
+from ragforge.files.text import shown, shown_names
 from ragforge.records import Chunk
-
-_EXAMPLES: Final = 3
 
 
 def unknown_run_text(
@@ -53,10 +50,7 @@ def unknown_run_text(
 
 def none_known_text(dataset: Dataset, ids: Iterable[str], there: Chunk) -> str:
     """Return that a set knows none of some ids, with examples of both."""
-    names = list(ids)
-    more = ", …" if len(names) > _EXAMPLES else ""
-    some = ", ".join(map(shown, names[:_EXAMPLES])) + more
     return (
-        f"no id is of a chunk or document of {dataset.path}: it holds {some}; the set has "
-        f"{shown(there.chunk_id)} of {shown(there.doc_id)}"
+        f"no id is of a chunk or document of {dataset.path}: it holds {shown_names([*ids])}; "
+        f"the set has {shown(there.chunk_id)} of {shown(there.doc_id)}"
     )

@@ -16,7 +16,7 @@ from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import plural
 from ragforge.files.set.sorted_records import Key, key_of
-from ragforge.files.text import shown
+from ragforge.files.text import shown, shown_names
 from ragforge.pipeline.graded_quotes import note_quotes
 from ragforge.pipeline.intake.brought_answers import answered, is_answered_now, is_refused_still
 from ragforge.pipeline.intake.imported_truth import FILE_MARK
@@ -376,12 +376,13 @@ def replaced_notes(taken: Reimported, labels: SortedLabels) -> Iterator[str]:
         grades = plural(labels.n_of_others, "grade")
         gone = "is gone" if labels.n_of_others == 1 else "are gone"
         yield (
-            f"{n} replaced by others of the file under the same ids ({_some(taken.replaced)}); "
-            f"{grades} given for what was asked before {gone}"
+            f"{n} replaced by others of the file under the same ids "
+            f"({shown_names(sorted(taken.replaced))}); {grades} given for what was asked before "
+            f"{gone}"
         )
     if reworded := taken.reworded - taken.replaced:
         n = plural(len(reworded), "question is", "questions are")
-        yield f"{n} worded otherwise than before: {_some(reworded)}"
+        yield f"{n} worded otherwise than before: {shown_names(sorted(reworded))}"
     if kept := [
         f"{what} of {taken.kept[name]:,}" for name, what in _COUNTED.items() if name in taken.kept
     ]:
@@ -404,13 +405,14 @@ def _answer_notes(taken: Reimported) -> Iterator[str]:
         n = plural(len(taken.answered), "question")
         yield (
             f"{n} that had to be refused, to which the file brings an answer, answerable now: "
-            f"{_some(taken.answered)}"
+            f"{shown_names(sorted(taken.answered))}"
         )
     if taken.refused_still:
         n = plural(len(taken.refused_still), "question")
         yield (
             f"{n} still to be refused, as the new answer says that something is not so, or not "
-            f"told: {_some(taken.refused_still)}; answerable: true in the file says otherwise"
+            f"told: {shown_names(sorted(taken.refused_still))}; answerable: true in the file says "
+            "otherwise"
         )
 
 
@@ -420,9 +422,3 @@ def _protocol(old: Judgment) -> str:
 
 def _person(judgment: Judgment) -> str:
     return judgment.provenance.model if judgment.provenance is not None else ""
-
-
-def _some(query_ids: Iterable[str]) -> str:
-    listed = sorted(query_ids)
-    more = ", …" if len(listed) > _EXAMPLES else ""
-    return ", ".join(map(shown, listed[:_EXAMPLES])) + more

@@ -25,7 +25,7 @@ from ragforge.files.set.stale_runs import MISSING_MOST, lacks_too_many
 from ragforge.files.set.unknown_hits import none_known_text
 from ragforge.files.set.wholeness import chunks_digest
 from ragforge.files.source_files import plain_name
-from ragforge.files.text import shown
+from ragforge.files.text import shown, shown_names
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.intake.graded_before import OtherJudges
 from ragforge.pipeline.intake.imported_truth import MODEL_MARK
@@ -573,18 +573,14 @@ def _run_notes(dataset: Dataset, taken: RunTaken) -> Iterator[str]:
 
 def _none_known(path: Path, unknown: Sequence[str], dataset: Dataset) -> DataError:
     there = [query.query_id for query in dataset.all_queries()]
-    has = f"the set has {_some(there)}" if there else "it has none; bring them in first"
-    return DataError(f"{path}: no query is in {dataset.path}: it holds {_some(unknown)}; {has}")
+    has = f"the set has {shown_names(there)}" if there else "it has none; bring them in first"
+    return DataError(
+        f"{path}: no query is in {dataset.path}: it holds {shown_names(unknown)}; {has}"
+    )
 
 
 def _listed(names: Sequence[str], one: str, several: str = "") -> str:
-    return f"{plural(len(names), one, several or f'{one}s')} ({_some(names)})"
-
-
-def _some(names: Iterable[str]) -> str:
-    listed = list(names)
-    more = ", …" if len(listed) > _EXAMPLES else ""
-    return ", ".join(map(shown, listed[:_EXAMPLES])) + more
+    return f"{plural(len(names), one, several or f'{one}s')} ({shown_names(names)})"
 
 
 def run_name_of(path: Path) -> str:
