@@ -1,11 +1,12 @@
 """Show how the runs of a dataset did over time: what changed, where measures go, each evaluation.
 
 `ragforge evaluate --dataset DIR` adds a line for each run to DIR/history.jsonl. Read it so:
-  verdict     IMPROVING or DEGRADING where the 95 % interval of the difference leaves 0 out, else
-              STABLE. A rise within the interval is no rise. UNKNOWN: too few items to tell, or
-              the set changed and no item is known to be the same: easier queries or other grades
-              are no better retriever; or no one judge graded both rankings, and the command that
-              buys the missing grades follows. It is since the last state that has the measure.
+  verdict     IMPROVING or DEGRADING where the 95 % interval of the difference leaves 0 out and the
+              test of `compare` finds one, else STABLE. A rise within the interval is no rise.
+              UNKNOWN: too few items to tell, or the set changed and no item is known to be the
+              same: easier queries or other grades are no better retriever; or no one judge graded
+              both rankings, and the command that buys the missing grades follows. It is since the
+              last state that has the measure.
   same items  the items that are equal in both evaluations (question, answer, evidence). Where
               their grades changed, the earlier ranking is scored again on the later ones, both on
               those of one judge where several graded (people's count for any). If only

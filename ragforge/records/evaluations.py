@@ -59,6 +59,9 @@ class BridgeMean(Record):
     five, and in evaluations that do not tell."""
     n_tied: Count = Field(default=0, exclude_if=operator.not_)
     """Items of which the difference is 0."""
+    p: Annotated[float, Field(ge=0, le=1)] | None = Field(default=None, exclude_if=_is_none)
+    """Of the paired test of `compare`, where the interval leaves 0 out; None elsewhere, and in
+    evaluations that do not tell."""
 
 
 class MixedGrades(Record):

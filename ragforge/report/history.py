@@ -476,9 +476,9 @@ def trends_table(history: History, runs: Sequence[str], decides: str = PRIMARY) 
     note = (
         "Before and now are over all items of the set as it was each time. The difference is on "
         "the items that did not change between the two, where there are any: it tells a changed "
-        "system from a changed set. It is a trend where its 95 % interval leaves 0 out. Where the "
-        "set changed and no item that is known to be the same can be scored, it is UNKNOWN: easier "
-        "queries would pass for a better retriever."
+        "system from a changed set. It is a trend where its 95 % interval leaves 0 out, and the "
+        "test of a comparison finds it. Where the set changed and no item that is known to be the "
+        "same can be scored, it is UNKNOWN: easier queries would pass for a better retriever."
     )
     note = " ".join([note, *_mixed_trends(history, found, measure), *_needed_by_run(found)])
     return Table(f"{measure} since the last evaluation", headers, rows, note)

@@ -245,3 +245,17 @@ def test_the_report_shows_the_series_too(weeks, tmp_path, capsys):
     assert "## RR by batch of production" in out["md"].read_text("utf-8")
     assert "RR by batch of production" in out["txt"].read_text("utf-8")
     assert rows[0]["evaluated_at"] == ""
+
+
+def test_what_a_comparison_calls_a_tie_is_stable(tmp_path, capsys):
+    """Four queries of thirty that were lost are chance in one case of eight."""
+    path = tmp_path / "set"
+    for ranks in ([1] * 30, [1] * 26 + [2] * 4):
+        ranked_set(path, {"bm25": ranks})
+        main(["evaluate", "--dataset", str(path), "-m", "Success@1", "-q"])
+    capsys.readouterr()
+    main(["history", "--dataset", str(path), "--json"])
+
+    [trend] = json.loads(capsys.readouterr().out)["datasets"][0]["runs"][0]["trends"]
+    assert trend["high"] < 0
+    assert trend["verdict"] == "STABLE"

@@ -199,7 +199,21 @@ def _paired(measure: str, column: _Column, alike: bool, design: Design | None) -
         n_mixed=column.n_mixed,
         sd=_deviation(moved),
         n_tied=int((moved == 0).sum()),
+        p=_p(measure, before, now, drawn) if _leaves_0_out(ends) else None,
     )
+
+
+def _leaves_0_out(ends: Ends | None) -> bool:
+    return ends is not None and not ends.low <= 0 <= ends.high
+
+
+def _p(measure: str, before: Floats, now: Floats, drawn: Stratified | None) -> float:
+    from ragforge.measures.comparing import RunPair, compare_pairs  # Few measures need it.
+
+    [found] = compare_pairs(
+        [RunPair("before", "now", measure, before.tolist(), now.tolist(), drawn=drawn)]
+    )
+    return found.p
 
 
 def _deviation(moved: Floats) -> float | None:
@@ -266,8 +280,9 @@ class Trend:
     run: str
     measure: str
     verdict: TrendVerdict
-    """By the interval: it leaves 0 out, or it does not; UNKNOWN where there is none, or the grades
-    of now are in part of the offline baseline or a mock, which say nothing about quality."""
+    """As `compare` decides: the interval leaves 0 out and the test finds a difference, or not both;
+    UNKNOWN where there is no interval, or the grades of now are in part of the offline baseline or
+    a mock, which say nothing about quality."""
     since: str
     """The earlier evaluation; "" where there is none."""
     on: Literal["same items", "all items"]
@@ -473,7 +488,10 @@ def _trend(
     new = now.measures.get(measure)
     verdict: TrendVerdict = "UNKNOWN"
     if ends is not None and (is_of_evidence(measure) or not silent_of(now.graders).any):
-        verdict = "IMPROVING" if ends.low > 0 else "DEGRADING" if ends.high < 0 else "STABLE"
+        is_found = on is None or on.p is None or on.p <= 1 - LEVEL
+        verdict = "STABLE"
+        if is_found and _leaves_0_out(ends):
+            verdict = "IMPROVING" if ends.low > 0 else "DEGRADING"
     return Trend(
         run=now.run,
         measure=measure,
