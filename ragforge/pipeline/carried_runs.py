@@ -167,12 +167,7 @@ def carry_runs(target: Dataset, source: Dataset, change: ChunkChange) -> Carried
     if len(stale) == len(statuses) and not systems:
         return CarriedRuns((), stale, {})
     names = [name for name, status in statuses.items() if not status.is_stale]
-    cited = {
-        hit.chunk_id for name in names for item in source.each_ranking(name) for hit in item.ranking
-    }
-    cited |= {
-        chunk_id for name in systems for item in target.answers(name) for chunk_id in item.chunk_ids
-    }
+    cited = _ranked(source, names) | _cited(target, systems)
     gone = _gone(cited, change)
     read = reader_of(source.manifest.cutting, change.chunking)
     sought = {chunk.chunk_id: _of_chunk(read(chunk), change) for chunk in gone}
@@ -208,6 +203,20 @@ def carry_runs(target: Dataset, source: Dataset, change: ChunkChange) -> Carried
             if placed.now[chunk.chunk_id] in texts
         },
     )
+
+
+def _ranked(source: Dataset, names: Iterable[str]) -> set[str]:
+    """Return the ids that runs have."""
+    return {
+        hit.chunk_id for name in names for item in source.each_ranking(name) for hit in item.ranking
+    }
+
+
+def _cited(target: Dataset, systems: Iterable[str]) -> set[str]:
+    """Return the ids that the contexts of answers have."""
+    return {
+        chunk_id for name in systems for item in target.answers(name) for chunk_id in item.chunk_ids
+    }
 
 
 def _gone(cited: Set[str], change: ChunkChange) -> list[Chunk]:

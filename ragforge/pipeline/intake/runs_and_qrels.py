@@ -216,9 +216,6 @@ def import_qrels(
     unknown = tuple(key for key, query in found.items() if query is None)
     if len(unknown) == len(found):
         raise _none_known(path, unknown, dataset)
-    if unknown:
-        told = f"{path}: left out {_listed(unknown, 'query', 'queries')} that the set does not have"
-        observer(Event("note", message=told))
     known = [(key, query) for key, query in found.items() if query is not None]
     imported = ImportedQueries(
         [_graded(judged, key, query) for key, query in known],
@@ -227,12 +224,8 @@ def import_qrels(
         is_graded=scale == "graded",
     )
     graders = _graders(path, judged, dict(known))
-    if not graders and not made_by:
-        told = (
-            f"{path}: does not say who graded; the grades are taken for those of people. Where a "
-            f"model gave them, import them with --made-by {MODEL_MARK}NAME"
-        )
-        observer(Event("note", message=told))
+    for note in _notes(path, unknown, says_who=bool(graders or made_by)):
+        observer(Event("note", message=note))
     result = add_logged(
         imported,
         dataset,
@@ -256,6 +249,17 @@ def import_qrels(
         n_ones=sum(grade == 1 for key, _ in known for grade in judged.grades[key].values()),
         left_out=_left_out(judged, unknown, result),
     )
+
+
+def _notes(path: Path, unknown: Sequence[str], *, says_who: bool) -> Iterator[str]:
+    """Yield what is to be known of a file whose grades are taken."""
+    if unknown:
+        yield f"{path}: left out {_listed(unknown, 'query', 'queries')} that the set does not have"
+    if not says_who:
+        yield (
+            f"{path}: does not say who graded; the grades are taken for those of people. Where a "
+            f"model gave them, import them with --made-by {MODEL_MARK}NAME"
+        )
 
 
 def parse_grades(text: str) -> dict[int, int]:

@@ -129,25 +129,16 @@ async def sweep_dataset(
     if answering:
         gradable(sources.swept)
     state = _begun(dataset, plan, sources, job.settings)
-    n_kept = len(state.ranked)
-    left = state.left
-    if left:
-        counts = f"{plural(len(left), 'configuration')} to rank, {n_kept} there from before"
-        job.observer(Event("note", message=counts))
-        if sum(len(document.text) for document in sources.documents) > _LARGE:
-            n_processes = 1
-        by_words = [item for item in left if is_for_processes(item)] if n_processes > 1 else []
-        await rank_in_processes(state, sources, by_words, n_processes, job.observer)
-        counted = Job(job.settings, spending, job.mode, job.account)
-        await rank_here(state, sources, dataset, counted)
+    if state.left:
+        await _rank_what_is_left(dataset, state, sources, job, spending, n_processes)
     report = _report(dataset, state, sources, spending)
-    write_whole(_folder(dataset) / RESULT, [f"{_dumped(report)}\n"])
+    _write(dataset, report)
     if judging and len(state.ranked) > 1:
         ranked = list(state.ranked.values())
         prompts = prompts_of(ranked, sources.swept, plan.top, judging)
         judged = await judge_prompts(ranked, prompts, sources.asked, dataset, job)
         report = replace(report, judged=judged)
-        write_whole(_folder(dataset) / RESULT, [f"{_dumped(report)}\n"])
+        _write(dataset, report)
     if answering is None:
         return report
     from ragforge.pipeline.sweep.answers import AnswerPlace, answer_finals
@@ -156,8 +147,32 @@ async def sweep_dataset(
     place = AnswerPlace(dataset, _folder(dataset))
     answers = await answer_finals(finals, place, answering, reader, job)
     report = replace(report, answers=answers)
-    write_whole(_folder(dataset) / RESULT, [f"{_dumped(report)}\n"])
+    _write(dataset, report)
     return report
+
+
+async def _rank_what_is_left(
+    dataset: Dataset,
+    state: SweepState,
+    sources: Sources,
+    job: Job,
+    spending: Spending,
+    n_processes: int,
+) -> None:
+    """Rank what no earlier sweep ranked: by words in processes, the rest here."""
+    left = state.left
+    counts = f"{plural(len(left), 'configuration')} to rank, {len(state.ranked)} there from before"
+    job.observer(Event("note", message=counts))
+    if sum(len(document.text) for document in sources.documents) > _LARGE:
+        n_processes = 1
+    by_words = [item for item in left if is_for_processes(item)] if n_processes > 1 else []
+    await rank_in_processes(state, sources, by_words, n_processes, job.observer)
+    counted = Job(job.settings, spending, job.mode, job.account)
+    await rank_here(state, sources, dataset, counted)
+
+
+def _write(dataset: Dataset, report: SweepReport) -> None:
+    write_whole(_folder(dataset) / RESULT, [f"{_dumped(report)}\n"])
 
 
 def _check_answering(answering: Answering, job: Job) -> ContextReader | None:
