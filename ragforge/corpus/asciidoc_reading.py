@@ -62,7 +62,8 @@ _INLINE: Final = re.compile(
     r"(?<!\w)(?P<sign>[\"'])`(?=\S)(?P<curved>[^`\n]{1,300})(?<=\S)`(?P=sign)(?!\w)"
     r"|\+{3}(?P<raw>(?>(?:[^+\n]|\+(?!\+\+)){1,500}))\+{3}"
     r"|`[^`\n]{1,500}`|\\(?=\{\w)(?P<escaped>\{\w[\w-]{0,100}+\})"
-    r"|(?:xref|link|mailto):[^\s\[\]]{1,1000}\[(?P<linked>[^\[\]]{0,500})\]"
+    r"|(?:xref:(?:[^\s\[\]#]{1,500}#)?(?P<target>[^\s\[\]#]{1,500})"
+    r"|(?:link|mailto):(?P<address>[^\s\[\]]{1,1000}))\[(?P<linked>[^\[\]]{0,500})\]"
     r"|(?P<bare>(?:https?|ftp)://[^\s\[\]]{1,1000})\[(?P<named>[^\[\]]{0,500})\]"
     r"|(?P<attribute>\{\w[\w-]{0,100}+\})(?:(?P<path>[^\s\[\]{}]{0,500}+)\[(?P<led>[^\[\]]{1,500})\])?"
     r"|<<(?P<id>[^<>,]{1,300})(?:,(?P<text>(?>(?:`[^`\n]{1,200}`|[^<>]){1,300})))?>>"
@@ -74,6 +75,7 @@ _INLINE: Final = re.compile(
     r"|footnote:\w{0,50}\[(?P<note>(?>(?:[^\[\]]|\[[^\[\]]{0,300}\]){1,1000}))\]"
     r"|(?:kbd|btn|pass|stem|latexmath|asciimath|indexterm2):[\w,]{0,60}"
     r"\[(?P<key>[^\[\]\n]{0,500})\]"
+    r"|configprop:(?P<property>[\w.-]{1,200})\[[^\[\]\n]{0,200}\]"
     r"|javadoc:(?:[\w.$/{}-]{0,200}[.$/])?(?P<type>[A-Z]\w{0,100})(?:#[^\s\[\]]{0,200})?"
     r"\[[^\[\]\n]{0,200}\]"
     r"|(?<![\w+])\+(?=[^\s+])(?P<literal>[^+\n]{1,300}?)(?<=\S)\+(?![\w+])"
@@ -88,9 +90,14 @@ _INLINE: Final = re.compile(
     re.MULTILINE,
 )
 _SEEN: Final = tuple(
-    "escaped linked named text indexed key type literal role louder softer loud soft mark low "
-    "power high entry bare id".split()
+    "escaped linked named text indexed key property type literal role louder softer loud soft mark "
+    "low power high entry bare address".split()
 )
+_SECTION: Final = re.compile(
+    r"^\[(?:\[(?P<id>[\w.:-]{1,300})\]|#(?P<short>[\w.:-]{1,300}))\]\n={1,6} (?P<title>.{1,300})$",
+    re.MULTILINE,
+)
+_IN_CODE: Final = re.compile(r"(?P<escape>\\)?\{(?P<name>\w[\w-]{0,100}+)\}")
 _LINKS: Final = frozenset({"linked", "named"})
 _VERBATIM: Final = frozenset({"escaped", "literal"})
 _MARKED: Final = frozenset(
@@ -120,6 +127,10 @@ class _Reader:
         """The lines that close the boxes around."""
         self._behind = 0
         self._values: dict[str, str] = {}
+        self._titles = {
+            found["id"] or found["short"]: found["title"].strip()
+            for found in _SECTION.finditer(text)
+        }
         self._n_substituted = 0
 
     def edits(self) -> Iterator[Edit]:
@@ -304,8 +315,39 @@ class _Reader:
                 yield from self._term(found, start)
             elif seen:
                 yield from self._named(found, seen)
-            elif found[0][0] != "`":
+            elif found["target"] or found["id"]:
+                yield from self._referred(found, "target" if found["target"] else "id")
+            elif found[0][0] == "`":
+                yield from self._monospaced(found.start() + 1, found.end() - 1)
+            else:
                 yield Edit(found.start(), found.end())
+
+    def _referred(self, found: re.Match[str], group: str) -> Iterator[Edit]:
+        """Yield the edits of a reference without a text: the title of its section, else its id."""
+        title = self._read_title(self._titles.get(found[group], ""))
+        self._n_substituted += len(title)
+        if title and self._n_substituted <= _MOST_SUBSTITUTED:
+            yield Edit(found.start(), found.end(), title)
+        else:
+            yield Edit(found.start(), found.start(group))
+            yield Edit(found.end(group), found.end())
+
+    def _read_title(self, title: str) -> str:
+        reader = _Reader(title)
+        reader._values = self._values
+        return seen_text(title, reader._inline(0, len(title))).text
+
+    def _monospaced(self, start: int, end: int) -> Iterator[Edit]:
+        """Yield the edits of code within a line: names of values, and the signs that keep them."""
+        if end - start > len("++") and self._text[start] == self._text[end - 1] == "+":
+            yield Edit(start, start + 1)
+            yield Edit(end - 1, end)
+            return
+        for found in _IN_CODE.finditer(self._text, start, end):
+            if found["escape"]:
+                yield Edit(*found.span("escape"))
+            else:
+                yield from self._substituted(found)
 
     def _quoted(self, found: re.Match[str]) -> Iterator[Edit]:
         """Yield the edits of curved quotation marks."""
