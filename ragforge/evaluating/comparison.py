@@ -139,7 +139,7 @@ class Compared:
 
 
 def open_text(n_queries: int, ends: "Ends") -> str:
-    """Say that failures could turn a difference round.
+    """Return a note that failures could turn a difference round.
 
     Args:
         n_queries: Left out, or with a judgment that failed.

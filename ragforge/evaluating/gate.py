@@ -307,7 +307,7 @@ class Verdict:
 
 
 def power_text(check: Check) -> str:
-    """Say what so many queries can show; "" where that is not the point."""
+    """Return in words what so many queries can show; "" where that is not the point."""
     power = check.power
     if power is None:
         return ""

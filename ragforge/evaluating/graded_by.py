@@ -290,7 +290,7 @@ def _can_drift(by: GradeOrigin) -> bool:
 
 
 def drift_text(entries: Iterable[GradedBy]) -> str:
-    """Say which judges drifted and what to do, in a clause; "" where none did."""
+    """Return in words which judges drifted and what to do, in a clause; "" where none did."""
     found = {}
     for item in entries:
         if item.drifted_at:
@@ -341,7 +341,7 @@ class Correction:
 
 
 def graded_line(entries: Iterable[GradedBy], correction: Correction | None = None) -> str:
-    """Say who graded in one line: what a reader has to know before any number.
+    """Return in words who graded in one line: what a reader has to know before any number.
 
     A judge that drifted comes first, with what to do.
 

@@ -341,7 +341,7 @@ def judges_differ(judgments: Iterable[JudgmentOrGrading], authors_threshold: int
 
 
 def relevance_words(rel_threshold: int, *, judges_differ: bool = False) -> str:
-    """Say which grades are relevant: of people, and of judges where that is another."""
+    """Return in words which grades are relevant: of people, and of judges where that is another."""
     beside = f" (a judge's: >= {LEAST_OF_JUDGES})" if judges_differ else ""
     return f"relevant: grade >= {rel_threshold}{beside}"
 

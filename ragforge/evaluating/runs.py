@@ -421,7 +421,7 @@ def rank_order(hits: Iterable[Hit]) -> tuple[str, ...]:
 
 
 def by_document_text(n_queries: int) -> str:
-    """Say that queries are measured by documents."""
+    """Return a note that queries are measured by documents."""
     queries = plural(n_queries, "query is", "queries are")
     return (
         f"{queries} measured by documents, as labels name some: chunks count as their documents, "
@@ -430,13 +430,13 @@ def by_document_text(n_queries: int) -> str:
 
 
 def missing_text(n_missing: int, noun: str = "chunk") -> str:
-    """Say that the corpus lacks chunks, or documents, that people call relevant."""
+    """Return a note that the corpus lacks chunks, or documents, that people call relevant."""
     chunks = plural(n_missing, f"relevant {noun} is", f"relevant {noun}s are")
     return f"{chunks} not in the corpus: no run can find them, and recall is measured by them."
 
 
 def out_of_reach(names: Iterable[str], rel_threshold: int, highest: int) -> str:
-    """Say which measures count as relevant what no grade reaches; "" where there is none.
+    """Return the measures whose threshold no grade reaches, in words; "" where there is none.
 
     Args:
         names: Of the measures.

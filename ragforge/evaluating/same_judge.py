@@ -232,7 +232,7 @@ def lists_without(
 
 
 def whose_grades_text(qrels: _Qrels, counted: _Qrels, by: PairJudges, left: PairJudges) -> str:
-    """Say whose grades are left out of one run's means, and where they mix judges all the same.
+    """Return whose grades a run's means leave out, and where they mix judges all the same.
 
     Args:
         qrels: All grades.

@@ -96,7 +96,7 @@ def drawn_lines(chosen: Chosen) -> list[str]:
 
 
 def _remarks(part: Part) -> list[str]:
-    """Say what the weights do not tell: strata without a value, and how the set changed."""
+    """Return what the weights do not tell: strata without a value, and how the set changed."""
     if part.design is None:
         return []
     lacking = [

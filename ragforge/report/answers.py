@@ -241,7 +241,7 @@ def context_table(systems: Sequence[AnswerSummary]) -> Table:
 
 
 def context_name(grid: Diagnosis) -> str:
-    """Say which chunks stand for the context of the answers."""
+    """Return in words which chunks stand for the context of the answers."""
     return f"top 5 of {grid.run}" if grid.run else "its own chunks"
 
 

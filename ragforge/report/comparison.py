@@ -437,7 +437,7 @@ def is_of_evidence(report: ComparisonReport) -> bool:
 
 
 def _basis(report: ComparisonReport) -> str:
-    """Say in one line what the values rest on."""
+    """Return in one line what the values rest on."""
     if is_of_evidence(report):
         return "by the places of the queries' evidence, which no judge graded"
     parts = []
@@ -454,7 +454,7 @@ def _basis(report: ComparisonReport) -> str:
 
 
 def _baseline_note(report: ComparisonReport) -> str:
-    """Say that grades are of no model or person, "" where that is not so."""
+    """Return a note that grades are of no model or person, "" where that is not so."""
     if is_of_evidence(report):
         return ""
     rules = [
@@ -555,7 +555,7 @@ def _ties(tied: Sequence[Comparison]) -> list[str]:
 
 
 def _unknown(items: Sequence[Compared]) -> list[str]:
-    """Say of which measures a winner is withheld, those of one reason in one sentence."""
+    """Return for which measures a winner is withheld, those of one reason in one sentence."""
     by_reason: dict[str, list[str]] = {}
     for item in items:
         if item.withheld:

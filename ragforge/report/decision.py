@@ -126,7 +126,7 @@ def _headline(item: Compared) -> str:
 
 
 def _others(report: ComparisonReport) -> Iterator[str]:
-    """Say what measures but the first come to, those of one outcome together."""
+    """Yield in words what measures but the first come to, those of one outcome together."""
     first = report.outcome_by(report.measures[0])
     by_outcome: dict[str, list[str]] = {}
     for measure in report.measures[1:]:
@@ -336,7 +336,7 @@ def _by_labels(item: Compared, report: ComparisonReport) -> str:
 
 
 def _cheaper(item: Compared, summary: Summary) -> str:
-    """Say which of two is the cheaper, or else the faster one; "" where neither is known."""
+    """Return in words which of two is cheaper, or else faster; "" where neither is known."""
     names = (item.comparison.a, item.comparison.b)
     priced: dict[str, float | None]
     if summary.comparison is not None:

@@ -145,7 +145,7 @@ def _cause_line(moved: Moved) -> str:
 
 
 def _rescored_note(bridge: BridgeMean) -> str:
-    """Say on how many items the earlier ranking was scored again, and on how many it cannot be."""
+    """Return on how many items the earlier ranking was scored again, and on how many not."""
     remarks = []
     if bridge.n_rescored:
         remarks.append(f"{bridge.n_rescored:,} of them scored again on the later grades")
@@ -178,7 +178,7 @@ def _trends_text(history: RunHistory, least: float) -> str:
 
 
 def _needed_text(trend: Trend, least: float) -> str:
-    """Say how many items a verdict would need; "" where there is one, or nothing tells.
+    """Return how many items a verdict would need; "" where there is one, or nothing tells.
 
     Args:
         trend: Where a measure went.
@@ -199,7 +199,7 @@ def _count_text(n: int, more: str) -> str:
 
 
 def _needed_lines(trends: Iterable[Trend], least: float) -> Iterator[str]:
-    """Say how many items it takes where no difference was shown."""
+    """Yield how many items it takes where no difference was shown."""
     listed = list(filter(None, (_needed_text(item, least) for item in trends)))
     if listed:
         yield "Items that would show a difference in 4 of 5 samples, were they spread as these:"
@@ -222,7 +222,7 @@ def _means_of_same(bridge: BridgeMean | None) -> str:
 
 
 def _trend_notes(history: RunHistory) -> Iterator[str]:
-    """Say why verdicts are unknown, and which are between other evaluations than the head names."""
+    """Yield why verdicts are unknown, and which are of other evaluations than the head names."""
     yield from _left_out_lines(history.moved)
     yield from _mixed_lines(history)
     by_grades = any(not is_of_evidence(item.measure) for item in history.trends)
@@ -248,7 +248,7 @@ def _trend_notes(history: RunHistory) -> Iterator[str]:
 
 
 def _other_set_lines(measures: Mapping[int, Sequence[str]]) -> Iterator[str]:
-    """Say why no verdict is given over all items.
+    """Yield why no verdict is given over all items.
 
     Args:
         measures: By how many items are known to be the same.
@@ -268,7 +268,7 @@ def _other_set_lines(measures: Mapping[int, Sequence[str]]) -> Iterator[str]:
 
 
 def _left_out_lines(moved: Iterable[Moved]) -> Iterator[str]:
-    """Say which measures leave out some of the same items: such a ranking cannot be scored now."""
+    """Yield which measures leave out some of the same items: a ranking has no score for them."""
     of_count: dict[tuple[int, int], list[str]] = {}
     for item in moved:
         if item.same is not None and item.same.n_left_out > item.same.n_mixed:
@@ -284,7 +284,7 @@ def _left_out_lines(moved: Iterable[Moved]) -> Iterator[str]:
 
 
 def _mixed_lines(history: RunHistory) -> Iterator[str]:
-    """Say which items are not graded by one judge in both rankings, and what is to be done."""
+    """Yield which items no one judge graded in both rankings, and what is to be done."""
     seen: set[tuple[str, str]] = set()
     for item in history.trends:
         old, new = history.find(item.since), history.find(item.until)
@@ -485,7 +485,7 @@ def trends_table(history: History, runs: Sequence[str], decides: str = PRIMARY) 
 
 
 def _mixed_trends(history: History, found: Iterable[Trend], measure: str) -> Iterator[str]:
-    """Say of which runs no trend is known, as no one judge graded both rankings."""
+    """Yield for which runs no trend is known, as no one judge graded both rankings."""
     for movement in found:
         now = history.find(movement.until)
         mixed = now.mixed if now is not None and now.bridge_to == movement.since else None
@@ -498,7 +498,7 @@ def _mixed_trends(history: History, found: Iterable[Trend], measure: str) -> Ite
 
 
 def _needed_by_run(trends: Iterable[Trend]) -> Iterator[str]:
-    """Say of which runs how many items would tell, where no difference was shown."""
+    """Yield how many items would show a difference, by run, where none was shown."""
     for item in trends:
         if text := _needed_text(item, LEAST_DIFFERENCE):
             yield f"{item.run}: items that would show a difference in 4 of 5 samples: {text}."

@@ -90,7 +90,7 @@ def agreement_table(agreement: Agreement) -> Table:
 
 
 def agreement_note(agreement: Agreement) -> str:
-    """Say what the figures of agreement rest on."""
+    """Return in words what the figures of agreement rest on."""
     counts = ", ".join(f"{grade}: {n:,}" for grade, n in enumerate(agreement.human_counts))
     failed = (
         f"; {agreement.n_failed:,} more failed and are in no figure" if agreement.n_failed else ""
@@ -212,7 +212,7 @@ def of_another_judge(audit: JudgeAudit | None, judges: Iterable["Judge"]) -> boo
 
 
 def audit_line(audit: JudgeAudit) -> str:
-    """Say who was audited, and on what."""
+    """Return in words who was audited, and on what."""
     counts = ", ".join(f"{count:,} of {grade}" for grade, count in enumerate(audit.grades))
     failed = f"{audit.n_plain_failed:,} of {plural(audit.n_plain, 'plain text')}"
     return (

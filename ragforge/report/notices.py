@@ -97,7 +97,7 @@ def notices(summary: Summary) -> list[Notice]:
 
 
 def size_line(summary: Summary) -> str:
-    """Say in one line how much of everything there is."""
+    """Return in one line how much of everything there is."""
     counts = summary.counts
     return ", ".join(
         (
@@ -111,7 +111,7 @@ def size_line(summary: Summary) -> str:
 
 
 def meaning(name: str) -> str:
-    """Say in one sentence what a measure measures, and which grades count."""
+    """Return in one sentence what a measure measures, and which grades count."""
     measure = parse_measure(name)
     top = "the whole ranking" if measure.cutoff is None else f"the top {measure.cutoff}"
     rel = "" if measure.rel is None else f" Relevant here: grade {measure.rel} or above."
@@ -127,7 +127,7 @@ def threshold_note(
     by_lists: bool = False,
     n_by_document: int = 0,
 ) -> str:
-    """Say which grades count as relevant, what a chunk without one is, and what is measured."""
+    """Return which grades count as relevant, what a chunk without one is, and what is measured."""
     unlabelled = (
         f"{COMPLETE_LABELS.capitalize()}."
         if is_complete

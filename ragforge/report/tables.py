@@ -138,7 +138,7 @@ def cost_and_time_table(summary: Summary) -> Table:
 
 
 def cost_note(summary: Summary) -> str:
-    """Say of which runs it is not known what a query costs, and how that is known; "" of none."""
+    """Return for which runs no cost of a query is known, and how it is made known; "" for none."""
     names = [both_ends(run.name, 40) for run in summary.runs if run.usd_per_query is None]
     if not names:
         return ""

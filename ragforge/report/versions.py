@@ -138,7 +138,7 @@ def _way_on(diff: VersionDiff | None) -> str:
 
 
 def _failed_line(n_failed: int) -> str:
-    """Say that pairs have no grade, and what judges them."""
+    """Return a note that pairs have no grade, and what judges them."""
     pairs = (
         "pair has no grade, as its judgment"
         if n_failed == 1
@@ -276,7 +276,7 @@ def queries_line(diff: VersionDiff) -> str:
 
 
 def lost_line(query_ids: Sequence[str]) -> str:
-    """Say of which queries no relevant chunk is left, as their measures have no value now."""
+    """Return the queries without a relevant chunk left, whose measures have no value now."""
     counted = plural(len(query_ids), "accepted query has", "accepted queries have")
     some = ", ".join(query_ids[:_SHOWN])
     more = f" and {len(query_ids) - _SHOWN:,} more" if len(query_ids) > _SHOWN else ""
@@ -344,7 +344,7 @@ def _unchanged_line(n_bridge: int) -> str:
 
 
 def answers_line(diff: VersionDiff) -> str:
-    """Say that answers of systems are left behind, and what brings answers to the new version."""
+    """Return a note on answers that are left behind, and on what brings them to the new version."""
     counts = ", ".join(f"{n:,} of {one_line(name, 60)}" for name, n in diff.answers_left.items())
     return (
         f"answers: {counts} stay in version {diff.parent} with their grades, as they were written "

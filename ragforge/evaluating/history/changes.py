@@ -160,7 +160,7 @@ def _sizes(of: Evaluation) -> dict[str, int]:
 
 
 def _changed_weights(before: Evaluation, now: Evaluation) -> str:
-    """Say how what the same queries of a sample stand for changed, with the weights of strata."""
+    """Return how the weights of strata changed, in words: what the same queries stand for."""
     sizes = _sizes(before), _sizes(now)
     totals = [sum(of.values()) for of in sizes]
     weights = [
@@ -186,7 +186,7 @@ def part_in_words(of: Evaluation) -> str:
 
 
 def _items(before: Evaluation, now: Evaluation, n_same: int) -> str:
-    """Say how many items are the same, of those that have a value."""
+    """Return how many items are the same, of those that have a value."""
     counts = f"{plural(before.n_queries, 'query', 'queries')}, now {now.n_queries:,}"
     if not n_same:
         return f"{counts}, of which none is known to be the same"
@@ -244,7 +244,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _by_source(before: Evaluation, now: Evaluation) -> str:
-    """Say whose grades became more or fewer; "" where there is but one source."""
+    """Return in words whose grades became more or fewer; "" where there is but one source."""
     old, new = _sources(before), _sources(now)
     names = list(dict.fromkeys([*old, *new]))
     if len(names) < 2:
@@ -266,7 +266,7 @@ def _sources(of: Evaluation) -> Counter[str]:
 
 
 def _regraded(before: Evaluation, now: Evaluation) -> str:
-    """Say of how many same items the grades moved; "" where that cannot be told."""
+    """Return for how many same items the grades moved; "" where that cannot be told."""
     if now.bridge_to != before.evaluation_id or not now.bridge:
         return ""
     if before.digests.ranked != now.digests.ranked or before.version != now.version:

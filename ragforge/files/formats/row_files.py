@@ -135,7 +135,7 @@ def read_json_lines(path: Path, lines: Iterable[Line]) -> Iterator[Row]:
 
 
 def _broken_line(error: "jsonlines.InvalidLineError | RecursionError") -> str:
-    """Say what is wrong with a line."""
+    """Return in words what is wrong with a line."""
     if isinstance(error, RecursionError):
         return _TOO_DEEP
     if isinstance(error.__cause__, json.JSONDecodeError):

@@ -72,7 +72,7 @@ _SURELY_QUOTE: Final = Field("quote", ("quote", "evidence_quote", "supporting_qu
 
 
 def lists_in_words(relevant: Container[str], query_ids: Iterable[str], rel_threshold: int) -> str:
-    """Say how lists and grades are read that no threshold explains.
+    """Return in words how lists and grades are read that no threshold explains.
 
     Args:
         relevant: The queries that have a list.

@@ -141,7 +141,7 @@ def add_canary(dataset: Dataset, canary: Canary) -> Canary:
 
 
 def stale_warning(dataset: Dataset, judge: Provenance, grades_sha256: str) -> str:
-    """Say that a calibration is stale; "" where it is not.
+    """Return a note that a calibration is stale; "" where it is not.
 
     Args:
         dataset: It belongs to.

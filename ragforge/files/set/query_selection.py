@@ -201,7 +201,7 @@ def shared(chosen: Mapping[str, Chosen | None]) -> Chosen | None:
 
 
 def _split_in_words(queries: Iterable[Query]) -> str:
-    """Say which splits there are, such as "dev (20), test (80)"; "none" where there is none."""
+    """Return the splits there are, such as "dev (20), test (80)"; "none" where there is none."""
     counts = Counter(query.split for query in queries if query.split)
     return ", ".join(f"{name} ({n:,})" for name, n in sorted(counts.items())) or "none"
 

@@ -108,7 +108,7 @@ def compare_answers(
 
 
 def _left_behind(dataset: Dataset) -> str:
-    """Say which version before has answers, that a refresh left there; "" where none has."""
+    """Return which version before has answers, that a refresh left there; "" where none has."""
     home = home_of(dataset.path)
     for number in reversed(versions_of(home)):
         before = Dataset(home / VERSIONS / version_name(number))

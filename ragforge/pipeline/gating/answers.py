@@ -117,7 +117,7 @@ def _rate_ends(measure: str, design: Design | None, values: Mapping[str, float])
 
 
 def _mixed_judges(records: SystemRecords) -> str:
-    """Say that several judges graded the answers of one system; "" where it was one.
+    """Return a note that several judges graded the answers of one system; "" where it was one.
 
     People and rules judge beside any, and one judge may grade answers to questions that have none
     by another prompt.

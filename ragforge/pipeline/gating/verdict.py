@@ -306,7 +306,7 @@ def _untold_failures(dataset: Dataset, subject: Subject) -> Iterator[Refusal]:
 
 
 def untold_failures(dataset: Dataset, name: str, counted: Set[str], n_queries: int) -> str:
-    """Say that a run of a file lacks queries and does not tell why; "" where none does.
+    """Return a note that a run of a file lacks queries and does not tell why; "" where none does.
 
     Args:
         dataset: Has the run.

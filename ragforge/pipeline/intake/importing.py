@@ -175,7 +175,7 @@ def import_queries(
 
 
 def _unread_names(read: ImportedQueries, truth: ImportedTruth, path: Path) -> Iterator[str]:
-    """Tell of columns that are not read, and that name documents or chunks of the set."""
+    """Yield a note on columns that are not read, and that name documents or chunks of the set."""
     has_quotes = any(item.graded_quotes for item in read.queries)
     for name, values in read.not_read.items():
         if level := truth.level_of(values):
@@ -185,7 +185,7 @@ def _unread_names(read: ImportedQueries, truth: ImportedTruth, path: Path) -> It
 
 
 def _blank_answers(imported: Sequence[ImportedQuery]) -> Iterator[str]:
-    """Tell of answers that a spreadsheet has where there is none."""
+    """Yield a note on answers that a spreadsheet has where there is none."""
     found = [
         item.query
         for item in imported
@@ -201,7 +201,7 @@ def _blank_answers(imported: Sequence[ImportedQuery]) -> Iterator[str]:
 
 
 def _refusals(imported: Sequence[ImportedQuery]) -> Iterator[str]:
-    """Tell of expected answers that only say that there is none."""
+    """Yield a note on expected answers that only say that there is none."""
     found = [
         item.query
         for item in imported

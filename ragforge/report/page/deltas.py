@@ -77,11 +77,11 @@ class Deltas:
         )
 
     def bars_in_words(self) -> str:
-        """Say for which queries there are bars."""
+        """Return in words for which queries there are bars."""
         return self._drawn("one bar a query", MOST_BARS)
 
     def points_in_words(self) -> str:
-        """Say for which queries there are points."""
+        """Return in words for which queries there are points."""
         return self._drawn("one point a query", MOST_POINTS)
 
     def _drawn(self, every: str, most: int) -> str:

@@ -116,7 +116,7 @@ def queries_script() -> str:
 
 
 def _contents_note(table: QueryTable, blocks: Packed) -> str:
-    """Say what is in the page, and where the rest is."""
+    """Return in words what is in the page, and where the rest is."""
     n = len(table.rows)
     sentences = [f"{plural(n, 'query', 'queries')}, the worst of any run first."]
     if blocks.address:
