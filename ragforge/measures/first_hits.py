@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import comb, sqrt
+from math import sqrt
 from typing import TYPE_CHECKING, Final
 
 from ragforge.deferred import numpy as np
@@ -19,41 +19,13 @@ from ragforge.measures.corrected import Integers
 from ragforge.measures.distributions import normal_cdf, normal_quantile, student_quantile
 from ragforge.measures.intervals import Ends
 from ragforge.measures.left_out import LeftOut, difference_ends, worst_interval
-from ragforge.measures.sequential import LEAST_QUERIES, Decided, Look, Outcome, normal_score
+from ragforge.measures.sequential import LEAST_QUERIES, Decided, Look, Outcome, weaker_score
 from ragforge.measures.unseen_values import difference_interval
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LEVEL_P: Final = 0.05
-_EXACT: Final = 1000
-"""Queries that differ, up to which signs are counted: of more, t is as good."""
-_LEAST_P: Final = 1e-300
-
-
-def score_of_hits(diffs: Floats) -> float:
-    """Return the normal score of a mean difference of which few queries may tell anything.
-
-    The weaker of Student's t and a test by signs: of 0 and 1 the exact binomial one of the queries
-    that differ, else the strongest that flipped signs of so many could be. With four queries that
-    differ t alone finds a winner in one of eight pairs of equal runs.
-
-    Args:
-        diffs: Of the queries, two or more.
-    """
-    moved = diffs[diffs != 0]
-    difference = float(diffs.mean())
-    if not len(moved) or not difference:
-        return 0.0
-    n, n_ahead = len(moved), int((np.sign(moved) == np.sign(difference)).sum())
-    is_binary = np.ptp(np.abs(moved)) == 0 and n <= _EXACT
-    outcomes = range(n_ahead, n + 1) if is_binary else (n,)
-    tail = sum(comb(n, ahead) for ahead in outcomes) / 2**n
-    score = -normal_quantile(max(tail, _LEAST_P)) if tail < 0.5 else 0.0
-    error = float(diffs.std(ddof=1)) / sqrt(len(diffs))
-    if error:
-        score = min(score, abs(normal_score(difference / error, len(diffs) - 1)))
-    return score if difference > 0 else -score
 
 
 def interval_of_hits(
@@ -237,7 +209,7 @@ class FirstHits:
             )
         difference = float(diffs.mean())
         error = float(diffs.std(ddof=1)) / sqrt(n)
-        z = score_of_hits(diffs)
+        z = weaker_score(diffs)
         critical = -normal_quantile(LEVEL_P / 2)
         are_alike = all(list(a) == list(b) for a, b in self.lists)
         low, high = interval_of_hits(diffs, critical, same_rankings=are_alike)

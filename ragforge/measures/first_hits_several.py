@@ -18,9 +18,9 @@ from ragforge.deferred import numpy as np
 from ragforge.errors import UsageError
 from ragforge.measures.checked_samples import Floats
 from ragforge.measures.corrected import Integers
-from ragforge.measures.first_hits import interval_of_hits, score_of_hits
+from ragforge.measures.first_hits import interval_of_hits
 from ragforge.measures.left_out import Common
-from ragforge.measures.sequential import FUTILE, LEAST_QUERIES, chance_of_winner
+from ragforge.measures.sequential import FUTILE, LEAST_QUERIES, chance_of_winner, weaker_score
 from ragforge.measures.sequential_several import (
     Saved,
     Standing,
@@ -269,7 +269,7 @@ class SeveralFirstHits:
             return _Told(0.0, 0.0, 0.0, n, np.zeros(n))
         of = np.array(diffs) * np.array(weights) / np.mean(weights)
         difference, error = float(of.mean()), float(of.std(ddof=1)) / sqrt(n)
-        return _Told(difference, error, score_of_hits(of), n, of)
+        return _Told(difference, error, weaker_score(of), n, of)
 
     def _drop(self, told: dict[tuple[int, int], _Told], *, is_last: bool) -> None:
         """Drop what is beaten; the clearest first, as each one makes the next easier to tell."""

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field
-from math import sqrt
+from math import comb, sqrt
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from ragforge.deferred import dataclass
@@ -56,6 +56,9 @@ LEAST_PAIRS: Final = 100
 LEAST_QUERIES: Final = 10
 _SMALLEST_SIZE: Final = 0.001
 _LEAST_INFORMATION: Final = 0.05
+_EXACT: Final = 1000
+"""Queries that differ, up to which signs are counted: of more, t is as good."""
+_LEAST_P: Final = 1e-300
 _NOTHING: Final = 1e-12
 """Below it a difference is what sums are rounded by."""
 
@@ -311,7 +314,7 @@ def looked(
         # As long as all grades are alike, they say nothing of how far others are from them.
         information = 1 - within / variance if within > _NOTHING else 0.0
     information = max(information, _LEAST_INFORMATION)
-    z = _score(difference, error, n)
+    z = weaker_score(by_query)
     chance = None if share >= 1 else chance_of_winner(z, information, LAST)
     return Look(share, int((drawn & ~known).sum()), difference, error, z, information, chance)
 
@@ -389,6 +392,31 @@ def normal_score(t: float, degrees: int) -> float:
     tail = student_sf(abs(t), degrees)
     score = 40.0 if tail < 1e-300 else -normal_quantile(tail)
     return score if t > 0 else -score
+
+
+def weaker_score(diffs: Floats) -> float:
+    """Return the normal score of a mean difference of which few queries may tell anything.
+
+    The weaker of Student's t and a test by signs: of 0 and 1 the exact binomial one of the queries
+    that differ, else the strongest that flipped signs of so many could be. With four queries that
+    differ t alone finds a winner in one of eight pairs of equal runs.
+
+    Args:
+        diffs: Of the queries, two or more.
+    """
+    moved = diffs[diffs != 0]
+    difference = float(diffs.mean())
+    if not len(moved) or not difference:
+        return 0.0
+    n, n_ahead = len(moved), int((np.sign(moved) == np.sign(difference)).sum())
+    is_binary = np.ptp(np.abs(moved)) == 0 and n <= _EXACT
+    outcomes = range(n_ahead, n + 1) if is_binary else (n,)
+    tail = sum(comb(n, ahead) for ahead in outcomes) / 2**n
+    score = -normal_quantile(max(tail, _LEAST_P)) if tail < 0.5 else 0.0
+    error = float(diffs.std(ddof=1)) / sqrt(len(diffs))
+    if error:
+        score = min(score, abs(normal_score(difference / error, len(diffs) - 1)))
+    return score if difference > 0 else -score
 
 
 def _score(difference: float, error: float, n_queries: int) -> float:

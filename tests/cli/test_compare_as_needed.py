@@ -892,3 +892,21 @@ def test_a_judge_that_drifted_is_told(dataset, endpoint, in_folder, capsys, name
     main([*words, "--model", "m", "--base-url", endpoint.url, "-q"])
 
     assert "JUDGE DRIFTED: m by its canary of 2026-11-01 (shift)" in capsys.readouterr().err
+
+
+def test_a_gate_fails_no_run_for_four_queries(dataset, endpoint, in_folder, capsys):
+    """That all four go one way is chance in one case of eight, and `compare` calls it a tie."""
+    worths = {chunk.chunk_id: int(chunk.text[-2]) for chunk in dataset.chunks()}
+    best, worst = {}, {}
+    for chunk_id in sorted(worths, key=lambda name: (worths[name], name)):
+        worst.setdefault(chunk_id[:3], chunk_id)
+        best[chunk_id[:3]] = chunk_id
+    slip = {**best, **{q: worst[q] for q in IDS[:4]}}
+    for name, tops in (("ships", best), ("slip", slip)):
+        hits = {q: (Hit(chunk_id=tops[q], score=1.0),) for q in IDS}
+        dataset.write_run(name, [Ranking(query_id=q, ranking=hits[q]) for q in IDS])
+    words = ["gate", "--dataset", str(dataset.path), "--base", "ships", "--run", "slip", "-q"]
+    rule = ["--max-drop", "P@1=0.01", "--judge-as-needed"]
+    code = main([*words, *rule, "--model", "m", "--base-url", endpoint.url])
+
+    assert (code, capsys.readouterr().out.partition(": n")[0]) == (0, "gate: NOT SHOWN")

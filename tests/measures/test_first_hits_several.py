@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from ragforge.errors import UsageError
-from ragforge.measures.first_hits import FirstHits, score_of_hits
+from ragforge.measures.first_hits import FirstHits
 from ragforge.measures.first_hits_several import SeveralFirstHits
+from ragforge.measures.sequential import weaker_score
 
 N_QUERIES, DEPTH = 60, 5
 
@@ -109,13 +110,13 @@ def test_few_queries_that_differ_are_told_by_their_signs(n_ahead, is_told):
     """Four of four happen in one of eight, which by t would be less than one of twenty."""
     diffs = np.array([1.0] * n_ahead + [0.0] * (50 - n_ahead))
 
-    assert (score_of_hits(diffs) > 1.96) == is_told
-    assert score_of_hits(-diffs) == pytest.approx(-score_of_hits(diffs))
+    assert (weaker_score(diffs) > 1.96) == is_told
+    assert weaker_score(-diffs) == pytest.approx(-weaker_score(diffs))
 
 
 def test_a_difference_that_is_the_same_in_all_queries_is_told():
     """Without any spread there is no t."""
-    assert score_of_hits(np.ones(40)) > 5
+    assert weaker_score(np.ones(40)) > 5
 
 
 def test_texts_without_any_hit_leave_open_what_others_have():

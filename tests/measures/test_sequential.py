@@ -119,6 +119,20 @@ def test_runs_without_a_difference_are_rarely_called_different():
     assert winners / 300 < 0.085
 
 
+@pytest.mark.parametrize(("n", "outcome"), [(4, "tie"), (5, "tie"), (6, "b")])
+def test_few_queries_that_differ_name_a_winner_by_their_signs(n, outcome):
+    """By t alone four that all go one way, which is chance in one case of eight, named one."""
+    queries = np.repeat(np.arange(n), 2).astype(np.intp)
+    weights, values = np.tile([-1.0, 1.0], n), np.tile([0.0, 1.0], n)
+    places = np.linspace(0, 0.9, 2 * n)
+    pairs = DecidingPairs(queries, weights, np.ones((2 * n, 1)), places, N_QUERIES)
+
+    found, _ = decide(pairs, values)
+
+    assert found.low > 0
+    assert found.outcome == outcome
+
+
 def test_no_winner_is_named_on_few_pairs():
     """Before a hundred pairs the spread is not known."""
     pairs, values = runs(0.6)
