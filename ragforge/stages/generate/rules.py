@@ -17,11 +17,11 @@ from ragforge.stages.generate.heading_questions import (
     lower_first,
     points_back,
 )
-from ragforge.stages.generate.sentence_questions import EMPHASIS, sentence_question
+from ragforge.stages.generate.sentence_questions import EMPHASIS, LINK, sentence_question
 from ragforge.stages.words import content_stems, words
 
 _SENTENCE_END = pattern(
-    r"(?<=[.!?])\s+(?=[A-Z\u00c0-\u00de\u0391-\u03a9\u0410-\u042f"
+    r"(?<=[.!?])(?<!i\.e\.)(?<!e\.g\.)(?<!\bvs\.)(?<!\bcf\.)\s+(?=[A-Z\u00c0-\u00de\u0391-\u03a9\u0410-\u042f"
     r"\u05d0-\u05ea\u0620-\u064a\"'`*\[])"
     r"|(?<=[\u3002\uff01\uff1f])\s*(?![\u300d\u300f\u201d\uff09])|(?<=[\u061f\u06d4\u0964])\s+"
 )
@@ -36,7 +36,7 @@ _LIST_ITEM = pattern(r"\s*(?:[-*+]|\d+[.)])\s+")
 _INDENTED = pattern(r"(?: {4}|\t)")
 
 _LINEAGE = Lineage(kind="baseline", model="offline-rules-4")
-_LINK = pattern(r"!?\[([^\]]{0,300})\](?:\([^)]{0,2000}\)|\[[^\]]{0,300}\])|<?https?://\S+")
+_ADDRESS = pattern(r"<?https?://\S+")
 _CODE = pattern(r"`[^`]{0,300}`")
 _HEADING = pattern(r"^#{1,6}[ \t]{1,20}(?P<title>\S[^\n]{0,200})$", re.MULTILINE)
 _POINTS_BACK = pattern(
@@ -213,13 +213,13 @@ def _search_words(titles: str) -> str:
 def _candidate(
     question: str, sentence: str, difficulty: Difficulty, query_type: QueryType
 ) -> Candidate:
-    answer = _LINK.sub(r"\1", " ".join(sentence.split()))
+    answer = LINK.sub(r"\1", " ".join(sentence.split()))
     return Candidate(question, answer, (Quoted(sentence),), difficulty, query_type, _LINEAGE)
 
 
 def _tells(sentence: str) -> bool:
     """Whether a sentence can stand as an answer: enough words beside links, no lead-in, no code."""
-    linked = _LINK.sub(" ", sentence)
+    linked = _ADDRESS.sub(" ", LINK.sub(" ", sentence))
     lead_in = sentence.endswith((":", "...", "…", "?"))
     is_code = not content_stems(_CODE.sub(" ", linked))
     return len(content_stems(linked)) >= _FEWEST_ANSWER_STEMS and not (lead_in or is_code)
@@ -232,5 +232,5 @@ def _names(titles: Sequence[str], question: str) -> bool:
 
 
 def _plain(heading: str) -> str:
-    numbered = EMPHASIS.sub("", _LINK.sub(r"\1", heading)).strip().rstrip(".:")
+    numbered = EMPHASIS.sub("", LINK.sub(r"\1", heading)).strip().rstrip(".:")
     return _NUMBER.sub("", numbered)

@@ -13,7 +13,8 @@ from ragforge.deferred import pattern
 from ragforge.records import Difficulty, QueryType
 from ragforge.stages.words import content_stems, words
 
-_LINK: Final = pattern(r"!?\[([^\]]{0,300})\](?:\([^)]{0,2000}\)|\[[^\]]{0,300}\])")
+LINK: Final = pattern(r"!?\[([^\]]{0,300})\](?:\([^)]{0,2000}\)|\[[^\]]{0,300}\])")
+"""A link with a text."""
 EMPHASIS: Final = pattern(r"[`*]|\b_+\B|\B_+\b")
 """Marks of Markdown around words."""
 _DEFINITION: Final = pattern(
@@ -153,8 +154,9 @@ def sentence_question(sentence: str, text: str) -> AskedByRule | None:
         sentence: Of an English text, with its markup.
         text: The whole text, which tells names from words with a capital at the start.
     """
-    said = EMPHASIS.sub("", _LINK.sub(r"\1", " ".join(sentence.split())))
-    if not said.endswith((".", "!")) or _POINTS_AWAY & {*words(said)}:
+    said = EMPHASIS.sub("", LINK.sub(r"\1", " ".join(sentence.split())))
+    is_gone = "  " in said  # Of code such as `*` no word is left.
+    if is_gone or not said.endswith((".", "!")) or _POINTS_AWAY & {*words(said)}:
         return None
     if definition := _defined(said, text):
         return definition

@@ -97,6 +97,15 @@ def test_a_heading_becomes_search_words():
     ]
 
 
+def test_the_answer_has_the_address_that_the_text_gives():
+    """It may be all that was asked for."""
+    text = "Threads of each pool send their state to `http://a.org` or to [the lock](b.md)."
+
+    found = next(draw(chunk(text, "Locks"), "en"))
+
+    assert found.answer == "Threads of each pool send their state to `http://a.org` or to the lock."
+
+
 @pytest.mark.parametrize(
     ("heading", "question"),
     [

@@ -58,6 +58,7 @@ def test_a_form_answers_its_question(sentence, question):
     "sentence",
     [
         "Takes a YAML value and returns the number of it.",
+        "If `*` is in the list of names, no name is looked up.",
         "To do so, pass None as the timeout.",
         "To use it, pass None as the timeout.",
         "To recap, threads take locks and give them back.",
