@@ -16,6 +16,7 @@ from ragforge.evaluating.comparison import ComparisonReport
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.graded_by import count_silent, grades_of, judge_name, why_unknown
 from ragforge.evaluating.judgments import judges
+from ragforge.evaluating.query_variants import query_variants
 from ragforge.evaluating.selection import Part
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.paths import VERSIONS, home_of, version_name, versions_of
@@ -103,6 +104,7 @@ def compare_answers(
         warnings=tuple(_warnings(systems)),
         is_named=bool(names),
         part=part,
+        variants=query_variants(dataset, queries.values()),
     )
     return decide(contest, options)
 

@@ -100,6 +100,8 @@ class ComparisonBasis:
     """
     unknown: Mapping[str, str] = field(default_factory=dict)
     """Runs of which the set knows no hit, and why that says nothing."""
+    variants: Mapping[str, str] = field(default_factory=dict)
+    """Which query each variant of a question is one of, see `query_variants`."""
 
     @property
     def design(self) -> Design | None:

@@ -128,6 +128,8 @@ class Contest:
     """The part of the queries that is compared on; None where that is all."""
     designs: Mapping[str, Design] = field(default_factory=dict)
     """What the queries are a sample of, by measure, where they are not those of the part."""
+    variants: Mapping[str, str] = field(default_factory=dict)
+    """Which query each variant of a question is one of, see `query_variants`."""
 
     @property
     def design(self) -> Design | None:
@@ -195,10 +197,14 @@ def decide(contest: Contest, options: ComparisonOptions) -> ComparisonReport:
     )
     comparisons = _compare_families(pairs, few, options.alpha)
     items = tuple(
-        _withheld_of_more_text(
-            _withheld_of_failures(
-                _withheld_of_few(_compared(comparison, by_name, contest, options.n_moved), few)
+        _withheld_of_variants(
+            _withheld_of_more_text(
+                _withheld_of_failures(
+                    _withheld_of_few(_compared(comparison, by_name, contest, options.n_moved), few)
+                ),
+                contest,
             ),
+            by_name,
             contest,
         )
         for comparison in comparisons
@@ -312,6 +318,45 @@ def _withheld_of_more_text(item: Compared, contest: Contest) -> Compared:
     if more is None or item.better != more.name:
         return item
     return replace(item, withheld=more.reason, fair_measure=more.fair_measure)
+
+
+def _withheld_of_variants(
+    item: Compared, by_name: Mapping[str, Contender], contest: Contest
+) -> Compared:
+    """Return a comparison with nobody called better where questions, counted once, do not show it.
+
+    Of a sample, queries count by their strata, and variants as the queries that they are.
+    """
+    comparison = item.comparison
+    measure, level = comparison.measure, 1 - comparison.level
+    if item.better is None or contest.designs.get(measure, contest.design) is not None:
+        return item
+    values = [by_name[name].values[measure] for name in (comparison.a, comparison.b)]
+    shared = [query_id for query_id in values[0] if query_id in values[1]]
+    n_variants = sum(query_id in contest.variants for query_id in shared)
+    if not n_variants:
+        return item
+    by_question: dict[str, list[str]] = {}
+    for query_id in shared:
+        by_question.setdefault(contest.variants.get(query_id, query_id), []).append(query_id)
+    once = {
+        name: {
+            measure: {
+                key: sum(map(of.__getitem__, ids)) / len(ids) for key, ids in by_question.items()
+            }
+        }
+        for name, of in zip((comparison.a, comparison.b), values, strict=True)
+    }
+    [found] = compare_pairs(
+        all_pairs(once, [measure], lower_is_better=contest.lower_is_better), level
+    )
+    if found.winner == comparison.winner:
+        return item
+    reason = (
+        f"{n_variants:,} of {plural(len(shared), 'query asks', 'queries ask')} for what another "
+        "one asks for, and with each question counted once neither is shown to be better"
+    )
+    return replace(item, withheld=reason)
 
 
 def _is_of_few(item: Compared, few: Collection[str]) -> bool:

@@ -38,6 +38,7 @@ from ragforge.evaluating.judgments import (
     of_queries,
     settle,
 )
+from ragforge.evaluating.query_variants import query_variants
 from ragforge.evaluating.runs import (
     Task,
     by_document_text,
@@ -205,6 +206,7 @@ def compare_runs(
     retrieved = _retrieved_by(wanted, usable, level, queries.keys(), basis)
     complete = is_complete(dataset, judgments)
     basis = replace(basis, is_complete=complete, is_named=bool(names), reading=reading)
+    basis = replace(basis, variants=query_variants(dataset, queries.values()))
     basis = replace(basis, lacking=level.lacking, is_pool=dataset.manifest.labels in _POOLED)
     basis, retrieved = _without_gone_texts(basis, dataset, retrieved)
     task, cut = replace(task, level=level), chunkings(dataset, level)
@@ -303,6 +305,7 @@ def compare_gathered(
     )
     task = found.task
     basis = replace(basis, is_complete=task.is_complete, lacking=task.level.lacking)
+    basis = replace(basis, variants=query_variants(dataset, task.queries))
     basis = replace(basis, is_pool=dataset.manifest.labels in _POOLED)
     parts = {run.name: run.task.chosen if run.task else None for run in found.runs}
     wanted = _of_one_part(parts, options, basis)
@@ -568,6 +571,7 @@ def _decided(
         is_named=basis.is_named,
         part=basis.part,
         designs=basis.designs,
+        variants=basis.variants,
     )
     n_lacked = {run.name: len(run.scores.missing_from_run) for run in runs}
     left_out = {name: n for name, n in n_lacked.items() if n and basis.only_retrieved}
