@@ -26,6 +26,7 @@ from ragforge.evaluating.judgments import (
     of_texts,
     relevance_words,
 )
+from ragforge.evaluating.query_variants import variants_note
 from ragforge.evaluating.runs import PRIMARY, MeasuredRun, Qrels, Task, measure_run, primary_of
 from ragforge.evaluating.selection import Part
 from ragforge.files.set.dataset import Dataset
@@ -126,7 +127,7 @@ def load_evaluation_data(
         systems=read_systems(dataset, failures, queries),
         run_warnings=(
             *usable.warnings,
-            *filter(None, [sample_note(dataset)]),
+            *filter(None, [sample_note(dataset), variants_note(dataset, queries.values())]),
             *_part_warnings(runs),
         ),
     )

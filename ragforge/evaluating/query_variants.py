@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from ragforge.deferred import pattern
+from ragforge.evaluating.formatting import plural
 from ragforge.files.set.dataset import Dataset
 from ragforge.records import Query
 
@@ -18,6 +19,9 @@ _LEAST_CHARS: Final = 5
 _LEAST_WORDS: Final = 6
 """Of one that does so alone."""
 _RELEVANT: Final = 2
+
+_FEW: Final = 0.1
+"""Share of queries that are variants up to which intervals are hardly narrower."""
 
 _Truth = frozenset[tuple[str, str]]
 
@@ -49,6 +53,23 @@ def query_variants(dataset: Dataset, queries: Iterable[Query]) -> dict[str, str]
                 of = first.setdefault(truth, query.query_id)
                 variants |= {query.query_id: of} if of != query.query_id else {}
     return variants
+
+
+def variants_note(dataset: Dataset, queries: Collection[Query]) -> str:
+    """Say that intervals take variants for queries of their own; "" where there are few.
+
+    Args:
+        dataset: Has the labels.
+        queries: Those that are measured.
+    """
+    n_variants = len(query_variants(dataset, queries))
+    if n_variants <= _FEW * len(queries):
+        return ""
+    return (
+        f"{n_variants:,} of {plural(len(queries), 'query asks', 'queries ask')} for what another "
+        "one asks for (the same answer and evidence): intervals take them for queries of their "
+        "own, and are too narrow; one wording of each question tells what the set can show"
+    )
 
 
 def _tells(answer: str, query: Query, truth: _Truth) -> bool:

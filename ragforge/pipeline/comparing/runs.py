@@ -38,7 +38,7 @@ from ragforge.evaluating.judgments import (
     of_queries,
     settle,
 )
-from ragforge.evaluating.query_variants import query_variants
+from ragforge.evaluating.query_variants import query_variants, variants_note
 from ragforge.evaluating.runs import (
     Task,
     by_document_text,
@@ -192,11 +192,16 @@ def compare_runs(
     settings = settings.model_copy(update={"rel_threshold": task.rel_threshold})
     folded = len(level.query_ids & qrels.keys())
     sampled = [note] if (note := sample_note(dataset)) else []
+    varied = list(filter(None, [variants_note(dataset, queries.values())]))
     if sampled and not any(qrels.values()):
         raise DataError(f"{dataset.path}: nothing to compare on: {note}")
     told = [by_document_text(folded)] if folded else []
     basis = comparison_basis(
-        dataset.path, qrels, settings, options, warnings=[*told, *usable.warnings, *sampled]
+        dataset.path,
+        qrels,
+        settings,
+        options,
+        warnings=[*told, *usable.warnings, *sampled, *varied],
     )
     basis = basis.with_lists(task.relevant)
     reading = reading_words(dataset, judgments, task, asked)

@@ -30,6 +30,7 @@ from ragforge.evaluating.gate import (
 )
 from ragforge.evaluating.graded_by import grades_of, mark_drift
 from ragforge.evaluating.history.changes import Change, changes
+from ragforge.evaluating.query_variants import variants_note
 from ragforge.evaluating.runs import missing_text
 from ragforge.files.set.canaries import read_canaries
 from ragforge.files.set.dataset import Dataset
@@ -125,7 +126,9 @@ def check_subject(
         notes=(
             *notes,
             *_missing(dataset, subject),
-            *filter(None, [sample_note(dataset)]),
+            *filter(
+                None, [sample_note(dataset), variants_note(dataset, dataset.accepted_queries())]
+            ),
             *notes_of(subject, baseline, shared, rules),
             *(uneven_labels(dataset, subject, baseline) if baseline and rules.drops else ()),
             *(calibration.warnings if calibration else ()),

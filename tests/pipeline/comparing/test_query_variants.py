@@ -5,10 +5,13 @@ import random
 import pytest
 
 from ragforge.config import EvaluateSettings
+from ragforge.evaluating.evaluation_data import load_evaluation_data
+from ragforge.evaluating.gate import Rules, Threshold
 from ragforge.evaluating.query_variants import query_variants
 from ragforge.files.set.opening import create_dataset
 from ragforge.pipeline.comparing.answers import compare_answers
 from ragforge.pipeline.comparing.runs import compare_runs
+from ragforge.pipeline.gating.verdict import check_run, evaluate_for
 from ragforge.records import (
     Answer,
     AnswerGrade,
@@ -23,6 +26,7 @@ from ragforge.records import (
 
 N_QUESTIONS, N_WORDINGS = 10, 5
 ANN = Provenance(kind="human", model="ann")
+RULES = Rules(least=(Threshold("RR", 0.5),))
 RR = EvaluateSettings(measures=("RR",))
 IDS = [f"q{n}-{w}" for n in range(N_QUESTIONS) for w in range(N_WORDINGS)]
 
@@ -100,6 +104,26 @@ def test_what_each_question_shows_has_a_winner(tmp_path):
     [item] = compare_runs(dataset, ["a", "b"], RR).items
 
     assert item.better == "b"
+
+
+def test_it_is_told_where_intervals_take_wordings_for_queries(tmp_path):
+    """Of a mean there is nothing to hold them against."""
+    dataset = with_runs(a_set(tmp_path, map(asked, IDS)), [1] * 10, [2] * 10)
+    told = "40 of 50 queries ask for what another one asks for (the same answer and evidence)"
+
+    compared = compare_runs(dataset, ["a", "b"], RR)
+    verdict = check_run(dataset, evaluate_for(RULES, dataset, "a", RR), RULES)
+
+    for notes in (compared.warnings, load_evaluation_data(dataset).run_warnings, verdict.notes):
+        assert sum(note.startswith(told) for note in notes) == 1
+
+
+def test_few_wordings_are_not_told(tmp_path):
+    """They hardly move an interval."""
+    kept = [one for one in IDS if one.endswith("-0")] + ["q1-1"]
+    dataset = with_runs(a_set(tmp_path, map(asked, kept)), [1] * 10, [2] * 10)
+
+    assert not any("asks for" in note for note in load_evaluation_data(dataset).run_warnings)
 
 
 def test_systems_answers_to_wordings_count_once_too(tmp_path):
