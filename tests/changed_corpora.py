@@ -81,7 +81,7 @@ class Change:
             documents_entry=entry,
             added_path=self.folder / "added.jsonl",
             removed_path=self.folder / "removed.jsonl",
-            cutting="",
+            chunking="",
         )
 
     def sight_all(
