@@ -1,6 +1,7 @@
 """Grades that people gave to quotes, which follow the quotes into other chunks."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from ragforge.corpus.quote_locations import CONTEXT_CHARS, ChunkIndex, Placement, fold, locate
@@ -9,6 +10,9 @@ from ragforge.evaluating.completion import RELEVANT
 from ragforge.files.set.sorted_records import Key, key_of
 from ragforge.records import Chunk, Evidence, Judgment, PoolEntry, Query, QuoteGrade
 from ragforge.stages.generate.truth import grades_at, repeating_chunks
+
+QuoteKey = tuple[str, str, str]
+"""A query, a document, and a folded quote."""
 
 
 class ChunkMoves(Protocol):
@@ -154,6 +158,7 @@ class GradedQuotes:
         chunks: All that these name; read to the end, others are not kept.
         queries: Those that are judged; their evidence knows where a quote stands.
         doc_of: Gives the id that a document has now.
+        now: Evidence where it stands now, by query, the document of before, and folded quote.
     """
 
     def __init__(
@@ -162,6 +167,7 @@ class GradedQuotes:
         chunks: Iterable[Chunk],
         queries: Iterable[Query],
         doc_of: Callable[[str], str] = _same_id,
+        now: Mapping[QuoteKey, Evidence] = MappingProxyType({}),
     ) -> None:
         graded = [judgment for judgment in judgments if judgment.given_to_quotes]
         wanted = {judgment.chunk_id for judgment in graded}
@@ -175,7 +181,7 @@ class GradedQuotes:
             for given in judgment.given_to_quotes:
                 key = (judgment.query_id, chunk.doc_id, fold(given.quote))
                 item = known.get(key) or _quote(given.quote, chunk, is_again=given.again)
-                item = item.model_copy(update={"doc_id": doc_of(item.doc_id)})
+                item = now.get(key) or item.model_copy(update={"doc_id": doc_of(item.doc_id)})
                 self._quotes.append(PersonsQuote(judgment, given, item))
 
     @property
@@ -243,7 +249,7 @@ def _named(chunks: Iterable[Chunk], wanted: Collection[str]) -> dict[str, Chunk]
     return {chunk.chunk_id: chunk for chunk in chunks if chunk.chunk_id in wanted}
 
 
-def _known(queries: Iterable[Query]) -> dict[tuple[str, str, str], Evidence]:
+def _known(queries: Iterable[Query]) -> dict[QuoteKey, Evidence]:
     """Return evidence by query, document and quote: it knows where the quote stands."""
     return {
         (query.query_id, item.doc_id, fold(item.quote)): item

@@ -403,18 +403,19 @@ def _is_of_another(subject: Subject, proved: Passage, proof: Location) -> bool:
 
     Words of the question that told of what a quote spoke have to tell so where it stands now; of a
     quote that stands nowhere, where the words of the answer do. Where it is not known any more what
-    told of it, the quote has to stand as it stood.
+    told of it, the quote has to stand as it stood, and all words of the question have to tell so:
+    sections of a template read the same around it.
 
     Args:
         subject: With the question, the quotes, and what told of what they spoke.
         proved: The passage with the words of the answer.
         proof: Their place in it.
     """
-    asked = _telling(subject.question)
+    asked = telling_words(subject.question)
     for quote, before, around in zip(
         subject.quotes, subject.contexts, subject.around, strict=False
     ):
-        wanted = asked - _telling(quote)
+        wanted = asked - telling_words(quote)
         spots = [
             (passage, place)
             for passage in subject.passages
@@ -438,10 +439,12 @@ def _stands_as_before(text: str, place: Location, around: tuple[str, str]) -> bo
 
 
 def _tells_alike(wanted: set[str], before: Context, now: Context) -> bool:
-    """Whether those of some words that told of what a text spoke tell so now."""
-    own = _telling(now.own)
-    return wanted & _telling(before.own) <= own and (
-        wanted & _telling(before.ahead) <= own | _telling(now.ahead)
+    """Whether those of some words that told of what a text spoke, or may have, tell so now."""
+    own = telling_words(now.own)
+    if not before.is_whole:
+        return wanted <= own | telling_words(now.ahead)
+    return wanted & telling_words(before.own) <= own and (
+        wanted & telling_words(before.ahead) <= own | telling_words(now.ahead)
     )
 
 
@@ -478,10 +481,10 @@ class LexicalRecheck:
 
     async def judge(self, subject: Subject) -> Finding:
         """Return the first passage with all content words and numbers, unless it was turned."""
-        wanted = _telling(subject.expected)
+        wanted = telling_words(subject.expected)
         for number, passage in enumerate(subject.passages):
             text = without(passage.text, subject.others)
-            if wanted and wanted <= _telling(text):
+            if wanted and wanted <= telling_words(text):
                 place = _shortest(wanted, text)
                 proof = passage.text[place.start : place.end]
                 if not (_is_turned(subject, proof) or _is_of_another(subject, passage, place)):
@@ -489,14 +492,15 @@ class LexicalRecheck:
         return Finding("none", None, "", self.provenance)
 
 
-def _telling(text: str) -> set[str]:
+def telling_words(text: str) -> set[str]:
+    """Return the stems and numbers that tell of what a text speaks."""
     return set(content_stems(text)) | {f"#{number}" for number in numbers(text)}
 
 
 def _shortest(wanted: set[str], text: str) -> Location:
     """Return the shortest run of sentences that has what is wanted, the first of equals."""
     places = sentence_places(text)
-    words_of = [_telling(text[place.start : place.end]) for place in places]
+    words_of = [telling_words(text[place.start : place.end]) for place in places]
     best, first = Location(0, len(text)), 0
     for last in range(len(places)):
         while first <= last and wanted <= set().union(*words_of[first : last + 1]):

@@ -63,7 +63,7 @@ def test_a_query_is_back_with_its_sentence_and_says_why(night):
     [change] = night.json()["changes"]
 
     assert (change["action"], night.queries["u"].status) == ("revived", "accepted")
-    assert change["causes"][0]["detail"] == "the quote stands again"
+    assert change["causes"][0]["detail"] == "its quotes stand again"
     assert night.json()["status"] == "unchanged"
 
 
@@ -135,6 +135,44 @@ def test_words_said_of_another_thing_do_not_bring_a_query_back(ask_redis, texts)
     night.json()
     query = night.queries["u"]
     assert (query.status, query.evidence[0].doc_id) == ("accepted", next(iter(texts)))
+
+
+def section(name, marks="#"):
+    """Return a section of a template, which says the same of each product."""
+    filler = "A call that failed is tried again three times, with a pause before each try."
+    return f"{marks} {name}\n\n{filler}\n\n{LIMIT} It can be changed in the settings.\n"
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        {"Redis.md": section("Redis"), "Kafka.md": section("Kafka")},
+        {"clients.md": f"# Clients\n\n{section('Redis', '##')}\n{section('Kafka', '##')}"},
+    ],
+)
+def test_a_section_of_the_same_words_on_something_else_does_not_bring_a_query_back(
+    ask_redis, texts
+):
+    """Redis has 45 now, and Kafka's 30 seconds would count as the answer about Redis."""
+    night = ask_redis(LIMIT, texts)
+    own, other = next(iter(texts)), [*texts][-1]
+    before = texts[own]
+    night.edit(own, lambda text: text.replace("30", "45", 1))
+    night.json()
+    night.edit(other, lambda text: f"{text}\n## News\n\nThere is some.\n")
+    night.json()
+    assert night.queries["u"].status == "quarantined"
+    night.add_document()
+    night.json()
+    assert night.queries["u"].status == "quarantined"
+
+    night.edit(own, lambda _: before)
+    night.json()
+
+    [proof] = night.queries["u"].evidence
+    text = (night.docs / own).read_text(encoding="utf-8")
+    assert night.queries["u"].status == "accepted"
+    assert text.rfind("# Redis", 0, proof.start) > text.rfind("# Kafka", 0, proof.start)
 
 
 def test_a_query_of_a_page_that_is_gone_does_not_come_back_with_a_page_alike(ask_redis):

@@ -233,3 +233,52 @@ def test_a_grade_goes_to_a_copy_that_was_there_before(night, nights):
 
     assert grades(night) == {"mast.md": (2, "human"), "foyer.md": (1, "human")}
     assert night.dataset.past.dormant_grades() == []
+
+
+def section(name):
+    """Return a page of a template, which says the same of each airship."""
+    filler = "Whoever comes late has to wait for the next one, which may take a day."
+    return f"# {name}\n\n{filler}\n\nIt leaves at seven. Tickets are sold at the mast.\n"
+
+
+def test_grades_of_pages_that_are_merged_stay_apart(tmp_path):
+    """Of two sections with the same words, a person read one for each question."""
+    night = Night(tmp_path / "night", ("--churn-most", "1", *WIDE))
+    night.docs.mkdir(parents=True)
+    names = ("Zeppelin", "Balloon")
+    for name in names:
+        (night.docs / f"{name}.md").write_text(section(name), encoding="utf-8")
+    rows = [
+        golden(
+            name, f"When does the {name} leave?", "seven", (f"{name}.md", "It leaves at seven.", 3)
+        )
+        for name in names
+    ]
+    path = night.folder / "golden.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    words = ["import", str(path), "--documents", str(night.docs), "--out", str(night.set), "-q"]
+    assert run(words).code == 0
+    for name in names:
+        (night.docs / f"{name}.md").unlink()
+    both = f"{section('Balloon')}\n{section('Zeppelin')}"
+    bring(night, "ships.md", both)
+    assert night.refresh("--accept-churn").code == 0
+
+    texts = {chunk.chunk_id: chunk.text for chunk in night.dataset.chunks()}
+    graded = [(one.query_id, texts[one.chunk_id]) for one in night.dataset.judgments()]
+    assert [(query_id, f"# {query_id}" in text) for query_id, text in graded] == [
+        ("Balloon", True),
+        ("Zeppelin", True),
+    ]
+
+    bring(night, "ships.md", both[::-1].replace("neves", "enin", 1)[::-1])
+    assert night.refresh("--accept-churn").code == 0
+
+    texts = {chunk.chunk_id: chunk.text for chunk in night.dataset.chunks()}
+    graded = {
+        one.query_id: texts[one.chunk_id]
+        for one in night.dataset.judgments()
+        if one.source == "human"
+    }
+    assert set(graded) == {"Balloon"}
+    assert "# Balloon" in graded["Balloon"]

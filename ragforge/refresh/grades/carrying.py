@@ -21,6 +21,7 @@ from ragforge.pipeline.graded_quotes import (
     GradedQuotes,
     PersonsQuote,
     PlacedGrades,
+    QuoteKey,
     at_chunks,
     by_rank,
     in_order,
@@ -60,6 +61,7 @@ from ragforge.refresh.grades.moved_chunks import (
     texts_back,
 )
 from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
+from ragforge.refresh.quotes.locations import is_unchecked
 from ragforge.stages.generate.truth import derive
 
 _Kind = Literal["kept", "carried", "judged", "evidence", "failed"]
@@ -395,6 +397,8 @@ class PeoplesGrades:
         for one in self.dormant:
             if _text_of(one) in self.back or one.doc_id not in self.changed:
                 continue
+            if _is_unplaced(one.judgment, self.items.get(one.judgment.query_id)):
+                continue
             chunk_id = one.judgment.chunk_id
             for given in one.judgment.given_to_quotes:
                 item = Evidence(doc_id=one.doc_id, chunk_id=chunk_id, quote=given.quote)
@@ -410,10 +414,13 @@ class PeoplesGrades:
         gone = {pair_of(one) for one in self.gone}
         for one in grades:
             judgment, item = one.judgment, self.items.get(one.judgment.query_id)
-            for given, now in _same_words(item, judgment) if item else ():
+            if item is None or _is_unplaced(judgment, item):
+                continue
+            is_new = pair_of(one) in gone or item.is_moved or item.change is not None
+            for given, now in _same_words(item, judgment):
                 if (judgment.query_id, now.chunk_id) in self.judged:
                     continue
-                if pair_of(one) in gone or now.doc_id in self.changed:
+                if is_new or now.doc_id in self.changed:
                     yield PersonsQuote(judgment, given, now)
 
 
@@ -439,6 +446,7 @@ def peoples_grades(
     graded = {grade.judgment.query_id for grade in (*dormant, *gone)}
     named = {item.query.query_id: item for item in items if item.query.query_id in graded}
     queries = [item.before for item in named.values() if item.before is not None]
+    placed = [one for one in lost if not _is_unplaced(one, named.get(one.query_id))]
     unmoved = [grade for grade in gone if not moves.of(grade.judgment.chunk_id)]
     read_alike = places_anywhere(
         diff, {grade.text_sha256 for grade in unmoved if _is_of_chunk(grade.judgment)}
@@ -446,7 +454,7 @@ def peoples_grades(
     return PeoplesGrades(
         gone=gone,
         dormant=dormant,
-        quotes=GradedQuotes(lost, homes.before(), queries, homes.of),
+        quotes=GradedQuotes(placed, homes.before(), queries, homes.of, _evidence_now(named, homes)),
         items=named,
         moves=moves,
         back={
@@ -464,6 +472,30 @@ def peoples_grades(
             if one.query_id in graded and one.chunk_id not in moves.gone and _is_by_model(one)
         },
     )
+
+
+def _is_unplaced(judgment: Judgment, item: UpdatedQuery | None) -> bool:
+    """Whether a grade is of evidence of which nobody could say that it is the same where it stands.
+
+    Such a grade waits: the place may be a section of the same words on something else.
+    """
+    if item is None or not is_unchecked(item.query):
+        return False
+    proofs = {fold(one.quote) for one in item.query.evidence}
+    return any(fold(one.quote) in proofs for one in judgment.given_to_quotes)
+
+
+def _evidence_now(
+    items: Mapping[str, UpdatedQuery], homes: DocumentHomes
+) -> dict[QuoteKey, Evidence]:
+    """Return where evidence stands now that has the words of before, in its document."""
+    return {
+        (query_id, was.doc_id, quote): now
+        for query_id, item in items.items()
+        if item.before is not None and len(item.before.evidence) == len(item.query.evidence)
+        for was, now in zip(item.before.evidence, item.query.evidence, strict=True)
+        if (quote := fold(was.quote)) == fold(now.quote) and now.doc_id == homes.of(was.doc_id)
+    }
 
 
 def _by_people(dataset: Dataset) -> frozenset[tuple[str, str]]:

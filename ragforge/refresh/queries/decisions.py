@@ -16,6 +16,7 @@ from ragforge.refresh.quotes.locations import (
     QuoteState,
     in_place,
     is_rejected,
+    is_unchecked,
     locate_queries,
 )
 
@@ -93,8 +94,8 @@ def decide_query(located: LocatedQuery, history: QueryHistory) -> Decision:
     A pinned one is never asked about. One that a person rejected stays out, and so does what asks
     for nothing that a quote could prove. What a refresh put out for lack of its quotes comes back
     when they do; what a check put out, only a check brings back: that of another answer once its
-    documents change again, one that failed with the next refresh. What anything else put out, such
-    as a conflict of its pool, stays out.
+    documents change again, one that failed with the next refresh, unless the documents read again
+    as they did. What anything else put out, such as a conflict of its pool, stays out.
 
     Args:
         located: Of the query.
@@ -127,9 +128,11 @@ def _decide_put_out(located: LocatedQuery, history: QueryHistory) -> Decision:
         return "kept"
     if is_in_conflict(last) and query.query_id not in history.cleared:
         return "kept"
-    verdicts = {gate.verdict for gate in query.gates}
-    if query.status == "quarantined" and "unknown" in verdicts:
+    if is_unchecked(query):
+        if history.is_as_before(located):
+            return "revived"
         return "to_search" if located.state == "gone" else "to_verify"
+    verdicts = {gate.verdict for gate in query.gates}
     if located.state not in VERBATIM:
         return "kept"
     if verdicts <= {"pass"}:

@@ -19,7 +19,7 @@ from ragforge.records import (
     Query,
 )
 from ragforge.refresh.queries.rechecking import QueryDraft
-from ragforge.refresh.quotes.locations import VERBATIM, LocatedQuery, in_place
+from ragforge.refresh.quotes.locations import VERBATIM, LocatedQuery, in_place, is_unchecked
 from ragforge.stages.generate.splits import Connections
 
 _OF_EVIDENCE: Final[frozenset[Gate]] = frozenset(
@@ -105,7 +105,9 @@ class QueryUpdate:
 
     def revived(self) -> UpdatedQuery:
         """Return a query that is back because its quotes are, or what contradicted it is gone."""
-        query = with_places(self.located).model_copy(update={"status": "accepted"})
+        query = with_places(self.located)
+        query = _gated(query, "pass", "", None) if is_unchecked(query) else query
+        query = query.model_copy(update={"status": "accepted"})
         back = replace(self, reasons=self.reasons or _standing_again(self.located, ""))
         return back._item(query, "revived")
 

@@ -25,7 +25,7 @@ from ragforge.refresh.corpus.diff import CorpusDiff, DocumentMove
 from ragforge.refresh.corpus.document_homes import DocumentHomes
 from ragforge.refresh.quotes.candidates import candidate_documents
 from ragforge.refresh.quotes.similar import Similar, in_percent, most_similar
-from ragforge.stages.recheck import Context, context_of
+from ragforge.stages.recheck import Context, context_of, telling_words
 
 QuoteState = Literal["kept", "moved", "nearby change", "elsewhere", "similar", "gone"]
 """kept: its chunk is as it was. moved: verbatim in its document, which changed far from it only.
@@ -97,12 +97,15 @@ class FormerPlace:
         around: The text around it; where it did not stand, what its evidence tells of that.
         context: What told of what it spoke.
         n_alike: Places in its document that had the same text around them.
+        asked: Words of the question by which places are told apart that are alike; none where the
+            place before tells them apart.
     """
 
     placement: Placement | None
     around: Surroundings
     context: Context = Context()
     n_alike: int = 1
+    asked: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,17 +117,19 @@ class QuotePlace:
         is_same_chunks: Whether the chunks that held the quote before still hold it there.
         is_same_around: Whether the text around it is as it was, or its chunks read as before.
         n_alike: Characters around it that are as they were, counted from the quote on.
+        n_asked: Words of the question that tell of what it speaks there.
     """
 
     placement: Placement
     is_same_chunks: bool
     is_same_around: bool
     n_alike: int
+    n_asked: int = 0
 
     @property
-    def rank(self) -> tuple[bool, bool, int]:
+    def rank(self) -> tuple[bool, bool, int, int]:
         """What tells the likelier of two places; higher is better."""
-        return self.is_same_chunks, self.is_same_around, self.n_alike
+        return self.is_same_chunks, self.is_same_around, self.n_alike, self.n_asked
 
 
 @dataclass(slots=True)
@@ -242,6 +247,11 @@ def is_rejected(query: Query) -> bool:
     return query.reviewed is not None and query.reviewed.decision == "reject"
 
 
+def is_unchecked(query: Query) -> bool:
+    """Whether a query is out because nobody could check it where its quotes stand."""
+    return query.status == "quarantined" and any(gate.verdict == "unknown" for gate in query.gates)
+
+
 def _look(
     sought: dict[str, list[_Sought]], parent: Dataset, diff: CorpusDiff, settings: RefreshSettings
 ) -> dict[tuple[int, int], LocatedQuote]:
@@ -274,6 +284,10 @@ def _on_page(
 ) -> Iterator[tuple[_Sought, LocatedQuote | LostQuote]]:
     for one in quotes:
         stood = former_place(one.evidence, was, settings.near_chars)
+        if is_unchecked(one.query):
+            # Where it stands may be a section of the same words on something else.
+            asked = telling_words(one.query.asked) - telling_words(one.evidence.quote)
+            stood = replace(_unknown_place(one.evidence), asked=frozenset(asked))
         yield one, _verbatim(one, stood, now, settings) or _lost(one, stood, now, settings)
 
 
@@ -330,9 +344,7 @@ def former_place(evidence: Evidence, page: Page, chars: int) -> FormerPlace:
     """
     spot = page.folded_location(evidence)
     if spot is None:
-        before, after = FoldedText(evidence.prefix).text, FoldedText(evidence.suffix).text
-        around = Surroundings(before.lstrip(), after.rstrip())
-        return FormerPlace(None, around, _context_known(evidence))
+        return _unknown_place(evidence)
     placement, around = page.placement(spot), page.surroundings(spot, chars)
     is_checked = _agree(evidence.prefix[::-1], placement.before[::-1]) and _agree(
         evidence.suffix, placement.after
@@ -346,6 +358,13 @@ def former_place(evidence: Evidence, page: Page, chars: int) -> FormerPlace:
         else _context_known(evidence),
         _n_alike(evidence.quote, around, page, chars),
     )
+
+
+def _unknown_place(evidence: Evidence) -> FormerPlace:
+    """Return how a quote stood when it was checked, as far as its evidence tells."""
+    before, after = FoldedText(evidence.prefix).text, FoldedText(evidence.suffix).text
+    around = Surroundings(before.lstrip(), after.rstrip())
+    return FormerPlace(None, around, _context_known(evidence))
 
 
 def _context_known(evidence: Evidence) -> Context:
@@ -407,7 +426,13 @@ def _place(spot: Location, was: FormerPlace, page: Page, chars: int) -> QuotePla
         and (was.around == around or _is_seen_as_before(was.placement, placement)),
         n_alike=common_prefix_length(was.around.before[::-1], around.before[::-1])
         + common_prefix_length(was.around.after, around.after),
+        n_asked=_n_asked(was.asked, spot, placement, page) if was.asked else 0,
     )
+
+
+def _n_asked(asked: frozenset[str], spot: Location, placement: Placement, page: Page) -> int:
+    now = context_of(page.text, page.original(spot), placement.chunks[0].heading_path)
+    return len(asked & telling_words(f"{now.own}\n{now.ahead}"))
 
 
 def _read(placement: Placement) -> list[tuple[str, str]]:
