@@ -35,6 +35,20 @@ _BLOCK_END: Final = pattern(r"/{3,}[ \t]*\Z")
 _COLONS: Final = pattern(
     r":{3,}[ \t]*(?:\{(?P<directive>[\w:+.-]{1,60})\}|(?P<name>[\w-]{1,60}))?(?P<rest>.*)"
 )
+_MDC: Final = pattern(r"^[ \t]{0,40}+(?:::[ \t]{0,20}+$|:[a-z][\w-]{0,60}+\{)", re.MULTILINE)
+"""Tells a file of Nuxt: a component ends, or stands in a line of its own."""
+_MDC_COMPONENT: Final = pattern(
+    r"(?:::+(?:(?P<name>[a-z][\w-]{0,60}+)(?:\[(?P<text>[^\[\]\n]{0,300}+)\])?)?|:[a-z][\w-]{0,60}+(?=\{))"
+    r"(?:\{(?P<given>[^{}\n]{0,500}+)\})?[ \t]{0,20}+\Z"
+)
+_MDC_TITLE: Final = pattern(
+    r"(?<![\w:-])(?:title|label)=(?P<quote>[\"'])(?P<title>.{1,300}?)(?P=quote)"
+)
+_MDC_SLOT: Final = pattern(r"#[a-z][\w-]{0,60}+[ \t]{0,20}+\Z")
+_SEEN_OF_COMPONENT: Final = pattern(
+    r"^[ \t]{0,40}+(?P<name>title|label|description):[ \t]{1,20}+(?P<value>[^\s|>&\"'].{0,1000}+)$",
+    re.MULTILINE,
+)
 _AUTODOC: Final = pattern(r":::[ \t]+(?P<name>[\w.-]{1,200})[ \t]*\Z")
 _SEEN_OPTION: Final = pattern(
     r"[ \t]{0,100}+:(?:(?:header|caption):[ \t]{1,20}+(?=[^\s>|])"
@@ -167,6 +181,7 @@ class _Reader:
         self._text = text
         self._at = at
         self._is_mdx = is_mdx
+        self._is_mdc = ":" in text and _MDC.search(text, at) is not None
         self._is_myst = "{" in text and _MYST.search(text, at) is not None
         labels = {
             " ".join(found["label"].lower().split())
@@ -196,7 +211,7 @@ class _Reader:
             "?": self._admonition,
             "=": self._tab,
             "/": self._block,
-            ":": self._colons,
+            ":": self._mdc_component if self._is_mdc else self._colons,
             "{": self._braces,
             "-": self._snippet,
             "<": self._element,
@@ -381,13 +396,13 @@ class _Reader:
             shown = (first, first + len(title or directive["name"]))
             self._shown(fence.start, fence.end, shown, is_name=not title)
 
-    def _skip_options(self, end: int) -> None:
+    def _skip_options(self, end: int, shown: re.Pattern[str] = _SEEN_BETWEEN_RULES) -> None:
         """Leave out the options of a directive that stand between rules, behind its first line."""
         found = _OPTIONS_BETWEEN_RULES.match(self._text, end)
         if found is None:
             return
         at = end + 1
-        for seen in _SEEN_BETWEEN_RULES.finditer(self._text, *found.span("options")):
+        for seen in shown.finditer(self._text, *found.span("options")):
             self._edits.append(Edit(at, seen.start()))
             self._edits.append(Edit(seen.start("name"), seen.start("value")))
             at = seen.end() + 1
@@ -504,6 +519,20 @@ class _Reader:
         if is_untitled or name in _UNTITLED_DIRECTIVES:
             return self._unseen(start, end)
         return self._colon_title(start, end, found)
+
+    def _mdc_component(self, start: int, end: int) -> bool:
+        """Show of a component of Nuxt its title, else the name of a box."""
+        found = _MDC_COMPONENT.match(self._text, start, end)
+        if found is None:
+            return self._colons(start, end)
+        self._skip_options(end, _SEEN_OF_COMPONENT)
+        if found["given"] and (given := _MDC_TITLE.search(self._text, *found.span("given"))):
+            return self._shown(start, end, given.span("title"))
+        if found["text"]:
+            return self._shown(start, end, found.span("text"))
+        if found["name"] in _SAID_BOXES:
+            return self._named(start, end, found.span("name"))
+        return self._unseen(start, end)
 
     def _colon_title(self, start: int, end: int, found: re.Match[str]) -> bool:
         title = found["rest"] if found["directive"] else found["rest"].partition("{")[0]
@@ -679,6 +708,8 @@ class _Reader:
         return False
 
     def _heading(self, start: int, end: int) -> bool:
+        if self._is_mdc and _MDC_SLOT.match(self._text, start, end):
+            return self._unseen(start, end)
         self._end_paragraph()
         found = _HEADING_ID.search(self._text, start, end)
         if found:

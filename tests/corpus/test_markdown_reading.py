@@ -214,6 +214,26 @@ def test_labels_of_tabs_and_names_of_files_in_nextra_are_seen():
     assert seen(text, is_mdx=True) == "npm, Deno 2\nRun.\nbun Hop.\n\nsrc\na.ts"
 
 
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("::tip{to='/x'}\nUse it.\n::\n\nEnd.", "Tip\n\nUse it.\n\nEnd."),
+        ('::callout{icon="i" title="Fast"}\nUse it.\n#footer\nSo.\n::', "Fast\n\nUse it.\n\nSo."),
+        ("::card\n---\nicon: i\ntitle: One\n---\nUse it.\n::", "One\nUse it."),
+        (':read-more{title="Modes" to="/x"}\n\nA 1::2 of std::x.', "Modes\n\nA 1::2 of std::x."),
+        (":::card-group\n::card\nUse it.\n::\n:::", "Use it."),
+        (
+            'Run `f`{lang="ts"}.\n\n::code-group\n```sh [npm]\nx\n```\n::',
+            "Run `f`.\n\n```sh [npm]\nx\n```",
+        ),
+        ("::tip is no box, and\n:read-more no link.", "::tip is no box, and\n:read-more no link."),
+    ],
+)
+def test_components_of_nuxt_are_boxes(text, read):
+    """Their signs and values are for the builder; titles are seen."""
+    assert seen(text) == read
+
+
 def test_component_of_a_long_reference_is_read():
     """A page of the AI SDK gives one table 77,000 characters."""
     entry = '    { name: "limit", type: "number", description: "How many of them." },\n'
