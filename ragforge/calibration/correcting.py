@@ -38,10 +38,11 @@ from ragforge.measures.corrected_ndcg import (
     refuse_labels,
     refuse_misfit,
 )
-from ragforge.measures.distributions import student_quantile
+from ragforge.measures.distributions import normal_quantile, student_quantile
 from ragforge.measures.grade_model import GradedPool, GradeModel, fit_grades
 from ragforge.measures.intervals import Ends
 from ragforge.measures.measure_names import Measure
+from ragforge.measures.sequential import sign_score
 from ragforge.measures.unseen_values import allowing_for_unseen
 from ragforge.records import LabelSample
 from ragforge.records.calibrations import Calibration, CorrectedFigure, CorrectedValue
@@ -369,7 +370,8 @@ def _value(mean: CorrectedMean, least: float, most: float) -> CorrectedValue:
     """Return what was found, within what the measure can be.
 
     Queries that are much alike tell little of others: as for measures that nobody corrects, the
-    interval over queries like these allows for one that nobody saw.
+    interval over queries like these allows for one that nobody saw. That of a difference holds 0
+    where few queries differ, and their signs may be chance.
     """
 
     def within(value: float) -> float:
@@ -380,6 +382,8 @@ def _value(mean: CorrectedMean, least: float, most: float) -> CorrectedValue:
     if len(mean.by_query) > 1:
         usual = Ends(*mean.interval("queries like these"))
         found = allowing_for_unseen(mean.by_query, usual, Ends(least, most), _LEVEL)
+        if least < 0 and sign_score(mean.by_query) <= normal_quantile((1 + _LEVEL) / 2):
+            found = Ends(min(found.low, 0.0), max(found.high, 0.0))
         wide = within(found.low), within(found.high)
     value = within(mean.value)
     return CorrectedValue(value=value, low=low, high=high, wide_low=wide[0], wide_high=wide[1])

@@ -397,26 +397,39 @@ def normal_score(t: float, degrees: int) -> float:
 def weaker_score(diffs: Floats) -> float:
     """Return the normal score of a mean difference of which few queries may tell anything.
 
-    The weaker of Student's t and a test by signs: of 0 and 1 the exact binomial one of the queries
-    that differ, else the strongest that flipped signs of so many could be. With four queries that
-    differ t alone finds a winner in one of eight pairs of equal runs.
+    The weaker of Student's t and a test by signs. With four queries that differ t alone finds a
+    winner in one of eight pairs of equal runs.
 
     Args:
         diffs: Of the queries, two or more.
     """
-    moved = diffs[diffs != 0]
     difference = float(diffs.mean())
-    if not len(moved) or not difference:
+    if not difference:
         return 0.0
-    n, n_ahead = len(moved), int((np.sign(moved) == np.sign(difference)).sum())
-    is_binary = np.ptp(np.abs(moved)) == 0 and n <= _EXACT
-    outcomes = range(n_ahead, n + 1) if is_binary else (n,)
-    tail = sum(comb(n, ahead) for ahead in outcomes) / 2**n
-    score = -normal_quantile(max(tail, _LEAST_P)) if tail < 0.5 else 0.0
+    score = sign_score(diffs)
     error = float(diffs.std(ddof=1)) / sqrt(len(diffs))
     if error:
         score = min(score, abs(normal_score(difference / error, len(diffs) - 1)))
     return score if difference > 0 else -score
+
+
+def sign_score(diffs: Floats) -> float:
+    """Return how far the signs of differences are from chance, as a normal score of at least 0.
+
+    Of 0 and one other size by the exact binomial test of the queries that differ, else by the
+    strongest that flipped signs of so many could be.
+
+    Args:
+        diffs: Of the queries.
+    """
+    moved = diffs[diffs != 0]
+    if not len(moved):
+        return 0.0
+    n, n_ahead = len(moved), int((np.sign(moved) == np.sign(diffs.mean())).sum())
+    is_binary = np.ptp(np.abs(moved)) == 0 and n <= _EXACT
+    outcomes = range(n_ahead, n + 1) if is_binary else (n,)
+    tail = sum(comb(n, ahead) for ahead in outcomes) / 2**n
+    return -normal_quantile(max(tail, _LEAST_P)) if tail < 0.5 else 0.0
 
 
 def _score(difference: float, error: float, n_queries: int) -> float:

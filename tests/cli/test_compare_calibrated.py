@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from labelled_sets import drawn, graded_set, label_all, truth
+from labelled_sets import drawn, graded_set, label_all, ranked, truth
 
 import ragforge as rf
 from ragforge.calibration.population import Question
@@ -346,3 +346,18 @@ def test_labels_of_relevant_or_not_are_told(tmp_path, capsys):
     found = compared(made, capsys, "--calibrated")
 
     assert any(warning.startswith("no label is above 1") for warning in found["warnings"])
+
+
+@pytest.mark.parametrize(("n", "outcome"), [(4, "TIE"), (12, "B")])
+def test_few_queries_that_differ_decide_nothing(tmp_path, capsys, n, outcome):
+    """By the interval four that all go one way, which is chance in one case of eight, decided."""
+    made = graded_set(tmp_path / "set", 40, judge=lambda q, c: 3 * (c == 0))
+    for name, found in (("a", 0), ("b", n)):
+        made.write_run(name, [ranked(q, [0 if q < found else 1]) for q in range(40)])
+    drawn(made, 400, Question(("a", "b"), ("P@1",)))
+    label_all(made, grade=lambda q, c: 3 * (c == 0))
+    words = ["compare", "--dataset", str(made.path), "a", "b", "-m", "P@1", "--calibrated"]
+    main([*words, "--json"])
+
+    [item] = json.loads(capsys.readouterr().out)["comparisons"]
+    assert item["winner"] == outcome
