@@ -7,7 +7,9 @@ from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import one_line, plural, signed
 from ragforge.evaluating.query_table import FACETS, QueryRow
 from ragforge.measures.checked_samples import mean, sample
+from ragforge.measures.distributions import normal_quantile
 from ragforge.measures.intervals import Ends
+from ragforge.measures.sequential import sign_score
 from ragforge.measures.unseen_values import difference_interval, is_bounded
 from ragforge.report.page.interval_rows import IntervalRow, IntervalRows, interval_chart
 from ragforge.report.page.markup import Html, element
@@ -43,7 +45,8 @@ def slice_differences(
     """Return the mean differences by slice, in the order of the dimensions.
 
     Intervals are those of comparisons, widened (Bonferroni) so that the chance that any of them
-    leaves 0 out where nothing differs is 5 %. Slices of fewer than five queries are left out.
+    leaves 0 out where nothing differs is 5 %. They hold it where few queries of a slice differ, and
+    their signs may be chance. Slices of fewer than five queries are left out.
 
     Args:
         rows: The queries.
@@ -76,6 +79,8 @@ def _difference(
 ) -> SliceDifference:
     diffs = sample(values)
     interval = difference_interval(diffs, level, bounded=bounded)
+    if interval is not None and sign_score(diffs) <= normal_quantile((1 + level) / 2):
+        interval = Ends(min(interval.low, 0.0), max(interval.high, 0.0))
     return SliceDifference(*key, len(values), mean(diffs), interval)
 
 

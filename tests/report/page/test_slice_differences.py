@@ -81,3 +81,12 @@ def test_grades_that_tell_nothing_say_so_below_the_picture():
 
     assert "do not tell which run is better" in drawn.code
     assert slice_differences_figure(("a", "b"), queries(EASY), ("a", "c"), "P@5") is None
+
+
+@pytest.mark.parametrize(("n", "is_shown"), [(5, False), (12, True)])
+def test_a_slice_does_not_differ_by_signs_that_may_be_chance(n, is_shown):
+    """Five of thirty that all go one way are chance in one case of sixteen."""
+    lost = [("hard", 1.0, 0.0)] * n + [("hard", 1.0, 1.0)] * (30 - n)
+    _, hard = differences(EASY + lost, measure="Success@1")
+
+    assert (hard.interval.high < 0) == is_shown
