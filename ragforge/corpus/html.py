@@ -20,7 +20,7 @@ _DEEPEST_INDENT = 30
 """Levels of lists that are shown; those of a page with thousands would be nothing but blanks."""
 _DROPPED = {
     *("script", "style", "nav", "template", "noscript", "svg", "iframe", "head", "annotation"),
-    "annotation-xml",
+    *("annotation-xml", "rustdoc-topbar", "rustdoc-toolbar"),
 }
 _FURNITURE = frozenset(
     "breadcrumb breadcrumbs breadcrumb-section theme-doc-breadcrumbs wy-breadcrumbs bd-breadcrumbs "
@@ -29,7 +29,9 @@ _FURNITURE = frozenset(
     "bd-sidebar bd-header bd-toc pagination-nav prev-next-area prev-next-footer navheader "
     "navfooter page-metadata page-metadata-secondary footer-body edit-this-page "
     "theme-edit-this-page headerlink hash-link anchorjs-link skip-link skip-to-content "
-    "page-header-icon cookie-banner pageSectionHeader greybox katex-mathml".split()
+    "page-header-icon cookie-banner pageSectionHeader greybox katex-mathml mdbook-help-container "
+    "mdbook-menu-bar menu-bar skip-main-content doc-anchor rustdoc-breadcrumbs copy-path "
+    "hideme".split()
 )
 """Classes and ids of what site generators and exports of wikis put around a page."""
 _FURNITURE_ROLES = frozenset({"navigation", "search", "contentinfo"})
@@ -317,6 +319,8 @@ class _Writer:
         if tag not in _BREAKS:
             return
         self._break(tag)
+        if tag == "li":
+            self._marker = ""
         if tag == "table":
             self._tables += 1
             self._joins = False
@@ -375,6 +379,8 @@ class _Writer:
         if tag in _HEADINGS and not self._tables:
             self._heading(_HEADINGS[tag])
         self._break(tag)
+        if tag == "li":
+            self._marker = ""
         if tag == "table":
             self._tables -= 1
             self._joins = False

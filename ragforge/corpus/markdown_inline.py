@@ -216,6 +216,8 @@ class InlineReader:
 
     def _escape(self, at: int) -> Iterator[Edit | int]:
         follows = self._text[at + 1 : min(at + 2, self._end)]
+        if follows == "|" and self._is_row:
+            return  # It would part the cell.
         if follows in _PUNCTUATION or follows == "\n":
             yield Edit(at, at + 1)
             yield at + 2

@@ -43,9 +43,16 @@ GITBOOK = """<header role="navigation"><a>Docs</a></header><main><h1>Backups</h1
 DOCUSAURUS = """<nav class="theme-doc-breadcrumbs"><ul><li>Docs</li></ul></nav><h1>Backups</h1>
 <p>Run weekly.</p><div class="theme-doc-toc-mobile">On this page</div>
 <a class="theme-edit-this-page">Edit this page</a><div class="pagination-nav">Next</div>"""
+MDBOOK = """<div id="mdbook-help-container"><h2>Keyboard shortcuts</h2></div>
+<div id="menu-bar" class="menu-bar"><ul><li><button>Light</button></li></ul><h1>The book</h1></div>
+<main><h1>Backups</h1><ul><li><button>Copy</button></li></ul><p>Run weekly.</p></main>"""
+RUSTDOC = """<a class="skip-main-content" href="#m">Skip</a><rustdoc-topbar><h2>Backups</h2>
+</rustdoc-topbar><div class="rustdoc-breadcrumbs">std</div><h1><a class="doc-anchor">§</a>Backups
+<button id="copy-path">Copy item path</button></h1><details><summary class="hideme">Expand</summary>
+<p>Run weekly.</p></details>"""
 
 
-@pytest.mark.parametrize("page", [CONFLUENCE, NOTION, GITBOOK, DOCUSAURUS])
+@pytest.mark.parametrize("page", [CONFLUENCE, NOTION, GITBOOK, DOCUSAURUS, MDBOOK, RUSTDOC])
 def test_what_leads_through_a_site_is_left_out(page):
     """It stands on every page of an export, and says nothing of any."""
     assert read_page(page).text == "# Backups\n\nRun weekly."

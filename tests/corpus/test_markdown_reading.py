@@ -76,6 +76,7 @@ def seen(text, **how):
         ("- *.py files\n- src/*\n- a `tick\n- [x](y)", "- *.py files\n- src/*\n- a `tick\n- x"),
         ("> - *.md\n> - *\n>\n> a *b\n> c* d", "> - *.md\n> - *\n>\n> a b\n> c d"),
         ("| *.md | docs/* |\n| src/* | *a* |", "| *.md | docs/* |\n| src/* | a |"),
+        ("| a \\| b | \\*c |\n\nA \\| b.", "| a \\| b | *c |\n\nA | b."),
         ("Since *May\n1986. It* is\n- *so*", "Since May\n1986. It is\n- so"),
         ('{% tab title="Linux" %}\n\nText.', "Linux\n\nText."),
         ('{{< tab "Linux" >}}\nText.\n{{< /tab >}}', "Linux\nText."),
