@@ -36,6 +36,7 @@ from ragforge.records import (
     Verdict,
     answer_sha256,
 )
+from ragforge.records.judgments import settled_verdict
 from ragforge.report.page.answer_labelling import (
     AnswerSheet,
     ShownAnswer,
@@ -358,7 +359,8 @@ def _label(row: Row, shown: ShownAnswer, probability: float, labeller: str) -> A
         verdict = verdict_of(checked, says_more=says_more) if is_whole else None
         score = score_of(checked)
     else:
-        verdict = _VERDICTS.get(str(row.get(VERDICT)))
+        said = _VERDICTS.get(str(row.get(VERDICT)))
+        verdict = said and settled_verdict(said, answerable=shown.query.answerable)
         score = None if verdict is None else SCORES[verdict]
     if verdict is None and not skipped:
         return NO_VERDICT

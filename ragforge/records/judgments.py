@@ -57,6 +57,11 @@ def expectation_digest(asked: str, expected_answer: str | None, *, answerable: b
     return question_digest(f"{asked}\0{expected_answer or ''}{refusal}")
 
 
+def settled_verdict(verdict: Verdict, *, answerable: bool) -> Verdict:
+    """Return what a verdict comes to: where there is no answer, to attempt none is correct."""
+    return "correct" if verdict == "not_attempted" and not answerable else verdict
+
+
 def question_digest(asked: str) -> str:
     """Return what tells a question from another one under the same id."""
     return hashlib.sha256(asked.encode()).hexdigest()[:_QUESTION_DIGITS]
@@ -217,6 +222,14 @@ class GivenGrade(Record):
     explanation: str = ""
     provenance: Provenance
     """Which file it came in."""
+
+    def settled(self, *, answerable: bool) -> "GivenGrade":
+        """Return the grade with the verdict that `settled_verdict` says, and the score of that."""
+        verdict = settled_verdict(self.verdict, answerable=answerable)
+        if verdict == self.verdict:
+            return self
+        score = None if self.score is None else 1.0
+        return self.model_copy(update={"verdict": verdict, "score": score})
 
 
 class Answer(Record):

@@ -292,3 +292,28 @@ def test_a_score_that_contradicts_the_verdict_is_refused(here, capsys, row, scor
     _, told = graded(capsys, LID, {**row, "score": score}, code=3)
 
     assert f"score: expected {expected}, got {score}" in told
+
+
+def test_no_attempt_is_correct_where_a_question_has_no_answer(here, capsys):
+    """As for a judge; by the file's own word the system that is right would score 0."""
+    asked = {"id": "q3", "query": "kettle colours", "relevant": [], "answerable": False}
+    write("set.json", [*SET, asked])
+    assert main(["import", "set.json", "--chunks", "chunks.json", "--out", "set", "-q"]) == 0
+    silent = {"query": "kettle colours", "aiAnswer": "I do not know.", "verdict": "not_attempted"}
+
+    found, _ = graded(capsys, LID, {**silent, "score": 0}, totals={})
+    assert found["verdicts"] == {"correct": 1, "partial": 1}
+    assert found["rates"]["score"]["mean"] == 0.75
+
+    found, _ = graded(capsys, LID, silent, totals={}, words=("--model", "offline"))
+    assert [one["query_id"] for one in found["given"]["differing"]] == []
+
+
+def test_not_partly_correct_is_no_verdict(here, capsys):
+    """It may be correct or incorrect; a missing flag made it incorrect."""
+    open_one = {**LID, "isCorrect": None, "isPartiallyCorrect": False}
+
+    found, told = graded(capsys, open_one, INVOICE, totals={})
+
+    assert (found["verdicts"], found["rates"]["correct"]["n"]) == ({"correct": 1}, 1)
+    assert "1 of 2 answers bring no grade, and are not graded" in told

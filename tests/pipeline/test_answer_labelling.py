@@ -124,6 +124,16 @@ def test_a_query_without_facts_gets_the_verdict_that_was_given(dataset, tmp_path
     assert (label.verdict, label.score, label.facts) == ("partial", 0.5, ())
 
 
+def test_no_attempt_is_correct_where_a_question_has_no_answer(dataset, tmp_path):
+    """By the rule of the judge, so that both can be held against each other."""
+    update = {"facts": (), "expected_answer": None, "answerable": False}
+    dataset.write_queries(query.model_copy(update=update) for query in dataset.all_queries())
+    take(dataset, tmp_path, row(0, verdict="not_attempted"))
+
+    [label] = answer_labels(calibration_files(dataset))
+    assert (label.verdict, label.score) == ("correct", 1.0)
+
+
 def test_rows_that_cannot_be_used_are_counted(dataset, tmp_path):
     """One bad row is no reason to lose the others."""
     taken = take(

@@ -307,7 +307,12 @@ def summarise_answers(records: SystemRecords, relevance: Relevance) -> AnswerSum
 def _given(records: SystemRecords) -> GivenBeside | None:
     from statistics import fmean
 
-    given = {key: of.given for key, of in records.answers.items() if of.given is not None}
+    unanswerable = {key for key, query in records.queries.items() if not query.answerable}
+    given = {
+        key: of.given.settled(answerable=key not in unanswerable)
+        for key, of in records.answers.items()
+        if of.given is not None
+    }
     judged = {
         key: grade
         for key, grade in records.grades.items()

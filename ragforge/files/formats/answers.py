@@ -286,7 +286,7 @@ def _verdict(row: Row) -> Verdict | None:
     if is_correct and is_partial:
         raise row.wrong(IS_PARTIAL, "false, as is_correct is true", is_partial)
     stated = _VERDICTS.get(normal_name(str(row.get(VERDICT))))
-    if is_correct is None and is_partial is None:
+    if is_correct is None and not is_partial:
         return stated
     verdict: Verdict = "correct" if is_correct else "partial" if is_partial else "incorrect"
     if stated is None or stated == verdict:

@@ -243,8 +243,12 @@ def _resolved(
 def given_grades(todo: Iterable[Case], answers: Iterable[Answer]) -> list[AnswerGrade]:
     """Return the grades that came with answers, of those that can be graded and brought one."""
     given = {answer.query_id: answer.given for answer in answers}
-    found = ((case.query.query_id, given.get(case.query.query_id)) for case in todo)
-    return [_as_grade(query_id, grade) for query_id, grade in found if grade is not None]
+    found = ((case.query, given.get(case.query.query_id)) for case in todo)
+    return [
+        _as_grade(query.query_id, grade.settled(answerable=query.answerable))
+        for query, grade in found
+        if grade is not None
+    ]
 
 
 def _as_grade(query_id: str, given: GivenGrade) -> AnswerGrade:

@@ -22,6 +22,7 @@ from ragforge.records import (
     Provenance,
     Verdict,
 )
+from ragforge.records.judgments import settled_verdict
 from ragforge.records.model import ConfigDict, Field, Model
 from ragforge.stages.answer.facts import lacks_facts
 from ragforge.stages.answer.stage import Case
@@ -76,8 +77,7 @@ class LLMAnswerJudge:
             holes, AnswerReply, lambda reply: _broken_rule(reply, case.answer)
         )
         reply = answered.value
-        abstained = reply.verdict == "not_attempted" and not case.query.answerable
-        verdict: Verdict = "correct" if abstained else reply.verdict
+        verdict = settled_verdict(reply.verdict, answerable=case.query.answerable)
         return AnswerGrade(
             query_id=case.query.query_id,
             verdict=verdict,
