@@ -319,8 +319,6 @@ class _Writer:
         if tag not in _BREAKS:
             return
         self._break(tag)
-        if tag == "li":
-            self._marker = ""
         if tag == "table":
             self._tables += 1
             self._joins = False
@@ -379,8 +377,7 @@ class _Writer:
         if tag in _HEADINGS and not self._tables:
             self._heading(_HEADINGS[tag])
         self._break(tag)
-        if tag == "li":
-            self._marker = ""
+        self._marker = "" if tag == "li" else self._marker
         if tag == "table":
             self._tables -= 1
             self._joins = False
