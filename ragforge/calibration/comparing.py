@@ -123,7 +123,8 @@ def _corrected(item: Compared, found: Calibration, level: float) -> Compared:
         n_pairs=figure.n_pairs,
     )
     decided_on = replace(item, corrected=corrected, withheld="")
-    return replace(decided_on, withheld=decided_on.why_open)
+    withheld = decided_on.why_open or (item.not_by_question if decided_on.better else "")
+    return replace(decided_on, withheld=withheld)
 
 
 def _why_not_drawn(found: Calibration, measure: str) -> str:

@@ -146,15 +146,19 @@ def after_comparing(arguments: argparse.Namespace, found: "RunComparison") -> No
 
 def _after_unknown(arguments: argparse.Namespace, report: "ComparisonReport") -> None:
     """Say what would tell which run is better."""
-    fair = [item.fair_measure for item in report.of_measure(report.measures[0])]
-    if any(fair):
+    decisive = report.of_measure(report.measures[0])
+    fair = [item.fair_measure for item in decisive]
+    if any(item.withheld and item.withheld == item.not_by_question for item in decisive):
+        words = ["worst", *_source(arguments), "--run", report.names[-1]]
+        say_next(arguments, words, "more questions, not more wordings, show smaller differences")
+    elif any(fair):
         words = ["compare", *_source(arguments), *report.names, "-m", next(filter(None, fair))]
         say_next(arguments, words, "which finds more evidence in a prompt of one size?")
     elif report.calibration is not None:
         _say_labels(arguments, report)
     elif arguments.dataset is None:
         return
-    elif any(item.has_uneven_labels for item in report.of_measure(report.measures[0])):
+    elif any(item.has_uneven_labels for item in decisive):
         from ragforge.calibration.comparing import first_sample
 
         command, *rest = first_sample(report)

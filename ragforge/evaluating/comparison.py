@@ -104,6 +104,9 @@ class Compared:
     measure of evidence @k rises with; "" where that is not so."""
     has_uneven_labels: bool = False
     """Whether the winner is withheld as people graded what one run found more than the other's."""
+    not_by_question: str = ""
+    """Why a winner would be one of several wordings of a few questions: with each question counted
+    once none is shown. "" where one is, or no question has several wordings."""
 
     @property
     def outcome(self) -> Outcome:

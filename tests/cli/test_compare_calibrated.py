@@ -45,6 +45,21 @@ def test_a_judge_that_favours_a_run_does_not_make_it_win(unfair, capsys):
     assert corrected == ["A", "A"]
 
 
+def test_wordings_of_one_question_have_no_winner_by_labels_either(unfair, capsys):
+    """They are no more queries than before."""
+    before = list(unfair.queries())
+    answer = "The fee is ten percent of all that was paid."
+    same = [each.model_copy(update={"expected_answer": answer}) for each in before]
+    unfair.write_queries(same)
+    try:
+        found = compared(unfair, capsys, "--calibrated")["comparisons"]
+    finally:
+        unfair.write_queries(before)
+
+    assert {item["winner"] for item in found} == {"UNKNOWN"}
+    assert all("ask for what another one asks for" in item["why"] for item in found)
+
+
 def test_the_judge_alone_stands_beside_the_corrected_difference(unfair, capsys):
     """Who reads it must see how much the labels changed."""
     [item, _] = compared(unfair, capsys, "--calibrated")["comparisons"]

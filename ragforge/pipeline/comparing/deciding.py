@@ -323,13 +323,13 @@ def _withheld_of_more_text(item: Compared, contest: Contest) -> Compared:
 def _withheld_of_variants(
     item: Compared, by_name: Mapping[str, Contender], contest: Contest
 ) -> Compared:
-    """Return a comparison with nobody called better where questions, counted once, do not show it.
+    """Return a comparison with nobody called better where questions, counted once, show nobody.
 
     Of a sample, queries count by their strata, and variants as the queries that they are.
     """
     comparison = item.comparison
     measure, level = comparison.measure, 1 - comparison.level
-    if item.better is None or contest.designs.get(measure, contest.design) is not None:
+    if not contest.variants or contest.designs.get(measure, contest.design) is not None:
         return item
     values = [by_name[name].values[measure] for name in (comparison.a, comparison.b)]
     shared = [query_id for query_id in values[0] if query_id in values[1]]
@@ -350,13 +350,14 @@ def _withheld_of_variants(
     [found] = compare_pairs(
         all_pairs(once, [measure], lower_is_better=contest.lower_is_better), level
     )
-    if found.winner == comparison.winner:
+    if found.winner != "TIE" and comparison.winner in ("TIE", found.winner):
         return item
     reason = (
         f"{n_variants:,} of {plural(len(shared), 'query asks', 'queries ask')} for what another "
         "one asks for, and with each question counted once neither is shown to be better"
     )
-    return replace(item, withheld=reason)
+    withheld = item.withheld if item.better is None else reason
+    return replace(item, withheld=withheld, not_by_question=reason)
 
 
 def _is_of_few(item: Compared, few: Collection[str]) -> bool:
