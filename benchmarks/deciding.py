@@ -25,7 +25,12 @@ from ragforge.files.formats.qrels import read_qrels
 from ragforge.files.formats.runs import read_run
 from ragforge.measures.checked_samples import Floats
 from ragforge.measures.distributions import student_sf
-from ragforge.measures.sequential import Decided, DecidingPairs, SequentialDecision, shares_for
+from ragforge.measures.sequential import (
+    DecidedDifference,
+    DecidingPairs,
+    SequentialDecision,
+    shares_for,
+)
 
 K: Final = 10
 MEASURES: Final = ("DCG@10", "P@10")
@@ -130,7 +135,7 @@ def decided_by(
     *,
     a_judged: bool = False,
     signs: Floats | None = None,
-) -> tuple[SequentialDecision, Decided]:
+) -> tuple[SequentialDecision, DecidedDifference]:
     """Return the decision by a judge's values of the pairs, with what was drawn, and its end."""
     weights = couple.weights(measure, signs)
     active = np.flatnonzero(weights)

@@ -3,8 +3,8 @@
 import random
 
 from ragforge.files.manifest import RunOrigin
+from ragforge.files.set.integrity import chunks_digest
 from ragforge.files.set.opening import create_dataset
-from ragforge.files.set.wholeness import chunks_digest
 from ragforge.records import (
     Chunk,
     Evidence,

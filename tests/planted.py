@@ -12,7 +12,7 @@ from pathlib import Path
 from ragforge.records import Chunk, Lineage, Slot, Turn
 from ragforge.stages.generate.candidates import Anchored, Brief, Candidate, Quoted
 from ragforge.stages.generate.gates.checking import check
-from ragforge.stages.generate.gates.repeated_questions import Taken
+from ragforge.stages.generate.gates.repeated_questions import QuestionsAsked
 
 _DATA = Path(__file__).parent / "data"
 _TEXTS = json.loads((_DATA / "planted_passages.json").read_text(encoding="utf-8"))
@@ -62,7 +62,7 @@ def canaries() -> list[Planted]:
 
 def verdict(one: Planted) -> str:
     """Return the code under which a candidate is stopped; "" if it passes."""
-    found = check(one.candidate, one.brief, Taken(ASKED), 0)
+    found = check(one.candidate, one.brief, QuestionsAsked(ASKED), 0)
     return "" if isinstance(found, Anchored) else found.code
 
 

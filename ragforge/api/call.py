@@ -21,7 +21,7 @@ from ragforge.pipeline.job import EARNEST, Job, Mode
 
 if TYPE_CHECKING:
     from ragforge.files.set.dataset import Dataset
-    from ragforge.files.set.query_selection import Wanted
+    from ragforge.files.set.query_selection import RequestedQueries
 
 PAID: Final = ("model", "budget", "prompts")
 """Sections of every call that may ask a model."""
@@ -46,7 +46,7 @@ class Handle:
 
     path: Path
     keywords: Mapping[str, object] = field(default_factory=dict, repr=False)
-    wanted: Wanted | None = None
+    wanted: RequestedQueries | None = None
 
     def __post_init__(self) -> None:
         # The name of the directory serves as well.

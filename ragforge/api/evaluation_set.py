@@ -37,7 +37,7 @@ from ragforge.files.formats.export_note import brings_chunks
 from ragforge.files.formats.row_columns import parse_columns
 from ragforge.files.manifest import Manifest
 from ragforge.files.set.opening import open_dataset
-from ragforge.files.set.query_selection import Wanted
+from ragforge.files.set.query_selection import RequestedQueries
 from ragforge.pipeline.demo import run_demo
 from ragforge.pipeline.generation.generating import GenerationResult, generate_dataset
 from ragforge.pipeline.generation.source import ChunkSource
@@ -252,7 +252,7 @@ class EvaluationSet(Handle):
             raise UsageError(f"part: seed: expected a whole number from 0, got {seed}")
         if by and sample is None:
             raise UsageError(f"part: by {by!r}: goes with a sample, whose strata it makes")
-        return replace(self, wanted=Wanted(split, sample, seed, by))
+        return replace(self, wanted=RequestedQueries(split, sample, seed, by))
 
     def _repr_html_(self) -> str:
         return shown_html(head=[f"evaluation set {self.path}", _counts(self)])

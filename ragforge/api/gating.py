@@ -209,7 +209,7 @@ def _of_answers(flag: str) -> Callable[[str], tuple[str, float | None]]:
     return lambda name: (answer_measure(name, flag), 1.0)
 
 
-class Held(NamedTuple):
+class GateBasis(NamedTuple):
     """What a run or a system's answers are held against."""
 
     baseline: str | None = None
@@ -222,7 +222,7 @@ class Held(NamedTuple):
     """By which means are corrected; None for the judge's alone."""
 
 
-class Decided(NamedTuple):
+class DecidedGate(NamedTuple):
     """A verdict with its subject."""
 
     subject: Subject
@@ -234,9 +234,9 @@ def decide(
     run: str | None,
     answers: str | None,
     rules: Rules,
-    held: Held,
+    held: GateBasis,
     settings: EvaluateSettings,
-) -> Decided:
+) -> DecidedGate:
     """Hold a run, or the answers of a system, to rules; nothing is written.
 
     Args:
@@ -256,7 +256,7 @@ def decide(
     if held.baseline is not None:
         baseline = find_baseline(dataset, subject.run, held.baseline, held.baseline_file)
     found = check_subject(dataset, subject, rules, baseline, held.allowed, held.calibration)
-    return Decided(subject, found)
+    return DecidedGate(subject, found)
 
 
 def _subject(

@@ -32,7 +32,7 @@ from ragforge.pipeline.answer_labelling import (
     write_answer_page,
 )
 from ragforge.pipeline.labelling import (
-    Wanted,
+    LabelSelection,
     labeller_name,
     labelling,
     labelling_summary,
@@ -151,7 +151,7 @@ def write_labelling_page(
     """
     dataset, files = _opened(handle, "write_labelling_page", name)
     name_of = labeller_name(labeller)
-    wanted = Wanted(name_of, adjudicate, only_repeated, show_answer, order, most)
+    wanted = LabelSelection(name_of, adjudicate, only_repeated, show_answer, order, most)
     found = labelling(dataset, files, wanted)
     write_label_page(dataset, files, found, Path(out))
     return LabelFile(Path(out), len(found.pairs), found.n_done, n_vanished=found.n_vanished)

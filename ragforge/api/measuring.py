@@ -14,8 +14,8 @@ from ragforge.api.call import EVALUATE, Call, Handle, begin, part_of, whole_of
 from ragforge.api.compared import RunComparison
 from ragforge.api.decided import BestRuns, RunDecision, compare_as_needed
 from ragforge.api.gating import (
+    GateBasis,
     GateDecision,
-    Held,
     allowances,
     checked_rules,
     decide,
@@ -401,7 +401,7 @@ def gate(
             "answers": answers,
         }
     )
-    held = Held(
+    held = GateBasis(
         None if baseline is None else str(baseline),
         None if baseline_file is None else Path(baseline_file),
         allowances(allow),

@@ -263,14 +263,14 @@ def choose_queries(arguments: argparse.Namespace, dataset: "Dataset", seed: int)
         UsageError: A flag cannot be taken.
         DataError: There are no queries.
     """
-    from ragforge.files.set.query_selection import Wanted, choose
+    from ragforge.files.set.query_selection import RequestedQueries, choose
 
     if arguments.sample is None and arguments.by is not None:
         raise UsageError("--by: goes with --sample N")
     sample, split = arguments.sample, arguments.split
     if sample is None and split is None:
         return dataset
-    wanted = Wanted(split, sample, seed, arguments.by or "")
+    wanted = RequestedQueries(split, sample, seed, arguments.by or "")
     chosen = choose(dataset.require_accepted_queries(), wanted)
     if sample is not None and (chosen is None or chosen.design is None):
         where = f"split {split}" if split else "the set"

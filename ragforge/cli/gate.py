@@ -146,7 +146,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from ragforge.api.gating import GateDecision, Held, decide
+    from ragforge.api.gating import GateBasis, GateDecision, decide
 
     rules = rules_of(arguments)
     if arguments.plan:
@@ -162,7 +162,9 @@ def run(arguments: argparse.Namespace) -> int:
     with measured(arguments, observer) as (opened, names):
         dataset = choose_queries(arguments, opened, settings.model.seed)
         calibration = calibration_of(arguments, dataset)
-        held = Held(arguments.baseline, arguments.baseline_file, _allowed(arguments), calibration)
+        held = GateBasis(
+            arguments.baseline, arguments.baseline_file, _allowed(arguments), calibration
+        )
         name = next(iter(names), None)
         subject, verdict = decide(dataset, name, arguments.answers, rules, held, settings.evaluate)
     print_result(GateDecision(verdict), as_json=arguments.json)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ragforge.files.set.calibrations import CalibrationFiles
     from ragforge.files.set.dataset import Dataset
     from ragforge.pipeline.answer_labelling import AnswerLabelling
-    from ragforge.pipeline.labelling import Wanted
+    from ragforge.pipeline.labelling import LabelSelection
 
 LABEL: Final = """Grade the pairs of a sample, one at a time, without seeing what the judge said.
 
@@ -225,10 +225,10 @@ def run_label(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _wanted(arguments: argparse.Namespace) -> "Wanted":
-    from ragforge.pipeline.labelling import Wanted, labeller_name
+def _wanted(arguments: argparse.Namespace) -> "LabelSelection":
+    from ragforge.pipeline.labelling import LabelSelection, labeller_name
 
-    return Wanted(
+    return LabelSelection(
         labeller_name(arguments.labeller),
         arguments.adjudicate,
         arguments.only_repeated,

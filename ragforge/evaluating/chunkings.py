@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ragforge.deferred import dataclass
 from ragforge.errors import DataError
-from ragforge.evaluating.counted_once import CountedOnce, Grades, Passages, Place
 from ragforge.evaluating.overlapping_texts import holds, letters_to_compare, overlap
+from ragforge.evaluating.repeated_passages import Grades, Passages, Place, RepeatedPassages
 from ragforge.evaluating.retrieved_places import PlacedText, retrieved_places
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import AS_IT_IS, DocumentLevel
@@ -91,7 +91,7 @@ class Chunking:
     runs: tuple[str, ...]
     replaced: frozenset[str] = frozenset()
     unlike: frozenset[str] = frozenset()
-    once: "CountedOnce | GradesOfFile | None" = None
+    repeats: "RepeatedPassages | GradesOfFile | None" = None
 
     def __contains__(self, chunk_id: str) -> bool:
         """Whether the grades of a text or chunk count."""
@@ -111,16 +111,16 @@ class Chunking:
             rel_threshold: Lowest grade that counts as relevant.
         """
         graded = grades_of_chunking(of_chunks, of_texts, self.__contains__)
-        return self.once.graded(query_id, graded, rel_threshold) if self.once else graded
+        return self.repeats.graded(query_id, graded, rel_threshold) if self.repeats else graded
 
     def listed(
         self, query_id: str, listed: Iterable[str], of_texts: Grades, rel_threshold: int
     ) -> list[str]:
         """Return what counts as listed as relevant to a query; arguments as for `grades`."""
         relevant = listed_of_chunking(listed, of_texts, self.__contains__, rel_threshold)
-        if self.once is None:
+        if self.repeats is None:
             return relevant
-        repeated = self.once.repeated(query_id, dict.fromkeys(relevant, 1), 1)
+        repeated = self.repeats.repeated(query_id, dict.fromkeys(relevant, 1), 1)
         return [chunk_id for chunk_id in relevant if chunk_id not in repeated]
 
     def describe(self, run: str) -> str:
@@ -244,7 +244,7 @@ def _chunkings(dataset: Dataset, runs: Mapping[str, _Rankings]) -> dict[str, Chu
         passages = _passages(of_group[0], of_chunks if has_chunks else ())
         for name in group:
             others = frozenset(other for other in texts if {name, other} in unlike)
-            once = texts[name].counted_once(passages)
+            once = texts[name].repeated_passages(passages)
             made[name] = Chunking(ids, has_chunks, group, replaced, others, once)
     return dict(sorted(made.items()))
 
@@ -437,9 +437,9 @@ class _Texts:
         """Return the letters of one of them that has no place; "" for others."""
         return "" if chunk_id in self._places_by_id else self._words.of(chunk_id)
 
-    def counted_once(self, passages: Passages) -> CountedOnce:
+    def repeated_passages(self, passages: Passages) -> RepeatedPassages:
         """Return what tells which texts are one passage in its rankings."""
-        return CountedOnce(self._rankings, passages)
+        return RepeatedPassages(self._rankings, passages)
 
     @cached_property
     def places(self) -> _Places:

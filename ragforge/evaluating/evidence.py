@@ -17,7 +17,7 @@ from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.retrieved_places import PlacedText, retrieved_places
 from ragforge.evaluating.runs import MeasuredRun, Task, estimate_of, histogram_of
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.query_selection import Chosen
+from ragforge.files.set.query_selection import ChosenQueries
 from ragforge.measures.evidence_coverage import Quote, RetrievedText, RunEvidence, Stretch
 from ragforge.measures.measure_names import of_evidence
 from ragforge.records import Evidence, Query
@@ -61,7 +61,7 @@ class EvidenceBasis:
         query_ids: Collection[str],
         ranked: Mapping[str, Sequence[str]],
         failed: Collection[str],
-        chosen: Chosen | None,
+        chosen: ChosenQueries | None,
         *,
         only_retrieved: bool,
     ) -> RunEvidence:

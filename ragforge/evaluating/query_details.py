@@ -440,7 +440,7 @@ class Texts:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedTexts:
     """The texts that some queries need."""
 
     chunk_quotes: dict[str, tuple[str, ...]]
@@ -451,7 +451,7 @@ class Wanted:
 
 def wanted_texts(
     records: EvaluationData, query_ids: Sequence[str], most: int, always: Iterable[str]
-) -> Wanted:
+) -> WantedTexts:
     """Return the texts of the first queries, until there are enough.
 
     Args:
@@ -477,4 +477,4 @@ def wanted_texts(
         reach += 1
     for query_id in always:
         take(query_id)
-    return Wanted(quotes, reach)
+    return WantedTexts(quotes, reach)

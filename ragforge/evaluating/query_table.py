@@ -14,7 +14,7 @@ from ragforge.evaluating.query_details import (
     ChunkStart,
     QueryDetail,
     Texts,
-    Wanted,
+    WantedTexts,
     query_detail,
     wanted_texts,
 )
@@ -297,7 +297,9 @@ class QueryTableBuilder:
         self._worst = {run.name: _worst(run, bad[run.name], measure) for run in records.runs}
         always = (query_id for found in self._worst.values() for query_id in found)
         most = sys.maxsize if has_all else max_bytes // _BYTES_A_CHUNK
-        self._wanted: Wanted = wanted_texts(records, worst_first(records, measure), most, always)
+        self._wanted: WantedTexts = wanted_texts(
+            records, worst_first(records, measure), most, always
+        )
 
     @property
     def chunk_quotes(self) -> dict[str, tuple[str, ...]]:

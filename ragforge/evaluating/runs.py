@@ -12,7 +12,7 @@ from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.evaluating.formatting import MISSING, from_to, number, plural
 from ragforge.files.set.document_level import DocumentLevel
-from ragforge.files.set.query_selection import Chosen
+from ragforge.files.set.query_selection import ChosenQueries
 from ragforge.measures.measure_names import SYNTAX, by_judgments, parse_measure
 from ragforge.records import Hit, Query, Ranking, is_text_id
 
@@ -240,7 +240,7 @@ class Task:
     binary measures. Of a query that is not in it, the grades decide."""
     design: Design | None = None
     """What the queries are a sample of; None where they are all there is."""
-    chosen: Chosen | None = None
+    chosen: ChosenQueries | None = None
     """The part of the set's queries that these are; None where all."""
     population: Sequence[Query] = ()
     """The answerable queries of the whole set, where a part was chosen."""
@@ -260,7 +260,7 @@ class Task:
         """Return what is retrieved and labelled for a query: chunk or document."""
         return "document" if query_id in self.level.query_ids else "chunk"
 
-    def of_part(self, chosen: Chosen | None) -> Task:
+    def of_part(self, chosen: ChosenQueries | None) -> Task:
         """Return the task on a part of these queries."""
         if chosen is None or chosen is self.chosen:
             return self

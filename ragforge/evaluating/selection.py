@@ -10,7 +10,7 @@ from ragforge.deferred import dataclass
 from ragforge.evaluating.formatting import plural, render_table
 
 if TYPE_CHECKING:
-    from ragforge.files.set.query_selection import Chosen
+    from ragforge.files.set.query_selection import ChosenQueries
     from ragforge.measures.strata import Design
     from ragforge.records.queries import Selection
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Part:
     """A part of a set's queries, on which something was measured."""
 
-    chosen: Chosen
+    chosen: ChosenQueries
     design: Design | None
     """That of the queries that count, drawn or not; None where nothing was drawn."""
     measured: frozenset[str]
@@ -83,7 +83,7 @@ class Part:
         return self._drawn != self._valued
 
 
-def drawn_lines(chosen: Chosen) -> list[str]:
+def drawn_lines(chosen: ChosenQueries) -> list[str]:
     """Return lines on which queries were chosen, with a table of strata for a drawn sample."""
     selection = chosen.selection
     queries = plural(len(chosen.query_ids), "query", "queries")

@@ -51,9 +51,9 @@ from ragforge.files.set.canaries import Canaries
 from ragforge.files.set.dataset import Dataset, text_as_chunk
 from ragforge.files.set.document_level import DocumentLevel, document_level
 from ragforge.files.set.history import History
+from ragforge.files.set.integrity import require_own_chunks
 from ragforge.files.set.judgment_table import JudgmentTable
 from ragforge.files.set.stale_runs import usable_runs
-from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.measures.grader_agreement import Agreement
 from ragforge.measures.listed_relevance import LEAST_RELEVANT, labels_of
 from ragforge.measures.measure_names import by_judgments

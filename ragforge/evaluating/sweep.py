@@ -15,7 +15,7 @@ from ragforge.deferred import dataclass
 from ragforge.evaluating.configurations import Configuration, Top
 from ragforge.evaluating.evidence import PlacedQuote, placed_quotes, reaching
 from ragforge.evaluating.sweep_answers import AnswersForecast, SweepAnswers
-from ragforge.files.set.query_selection import Chosen
+from ragforge.files.set.query_selection import ChosenQueries
 from ragforge.measures.chosen_best import largest_of
 from ragforge.measures.comparing import ALPHA, Comparison, RunPair, compare_with_chosen
 from ragforge.measures.evidence_coverage import RetrievedText, RunEvidence, Stretch, within
@@ -278,7 +278,7 @@ class SweptQueries:
 
     queries: Sequence[Query]
     measured: Collection[str]
-    chosen: Chosen | None
+    chosen: ChosenQueries | None
     texts: Mapping[str, str]
     documents: Mapping[str, Document]
 

@@ -19,7 +19,13 @@ from ragforge.measures.corrected import Integers
 from ragforge.measures.distributions import normal_cdf, normal_quantile, student_quantile
 from ragforge.measures.intervals import Ends
 from ragforge.measures.left_out import LeftOut, difference_ends, worst_interval
-from ragforge.measures.sequential import LEAST_QUERIES, Decided, Look, Outcome, weaker_score
+from ragforge.measures.sequential import (
+    LEAST_QUERIES,
+    DecidedDifference,
+    Look,
+    Outcome,
+    weaker_score,
+)
 from ragforge.measures.unseen_values import difference_interval
 
 if TYPE_CHECKING:
@@ -85,7 +91,7 @@ class FirstHits:
         self._asked[new] = True
         return np.array(new, dtype=np.intp)
 
-    def look(self, values: Floats) -> Decided | None:
+    def look(self, values: Floats) -> DecidedDifference | None:
         """Return what is decided, or None where there is more to be read.
 
         Args:
@@ -199,7 +205,7 @@ class FirstHits:
         found: Floats = (self._differences() * self._weights)[told]
         return found / self._weights[told].mean() if told.any() else found
 
-    def _decided(self) -> Decided:
+    def _decided(self) -> DecidedDifference:
         diffs = self._told_differences()
         n = len(diffs)
         if n < LEAST_QUERIES:
@@ -217,4 +223,4 @@ class FirstHits:
         if abs(z) > critical and not low <= 0 <= high:
             outcome = "b" if difference > 0 else "a"
         look = Look(1.0, self.n_judged, difference, error, z, 1.0, None)
-        return Decided(outcome, look, low, high)
+        return DecidedDifference(outcome, look, low, high)

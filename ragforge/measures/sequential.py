@@ -96,7 +96,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class DecidedDifference:
     """The decision, and what it rests on."""
 
     outcome: Outcome
@@ -169,7 +169,7 @@ class SequentialDecision:
         found: Integers = np.flatnonzero(self._is_drawn()).astype(np.intp)
         return found
 
-    def look(self, values: Floats) -> Decided | None:
+    def look(self, values: Floats) -> DecidedDifference | None:
         """Return the decision, or None where more pairs are to be judged.
 
         Args:
@@ -458,9 +458,9 @@ def _chance_above(z: float, information: float, last: float) -> float:
     return normal_cdf((z / sqrt(information) - last) / r)
 
 
-def _decided(look: Look, critical: float, n_queries: int, *, is_winner: bool) -> Decided:
+def _decided(look: Look, critical: float, n_queries: int, *, is_winner: bool) -> DecidedDifference:
     outcome: Outcome = "tie"
     if is_winner:
         outcome = "b" if look.difference > 0 else "a"
     half = student_quantile(normal_cdf(critical), n_queries - 1) * look.error
-    return Decided(outcome, look, look.difference - half, look.difference + half)
+    return DecidedDifference(outcome, look, look.difference - half, look.difference + half)

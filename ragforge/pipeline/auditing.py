@@ -12,7 +12,7 @@ from ragforge.files.formats.counterparts import WrittenPassage, read_translation
 from ragforge.files.formats.pairs import read_pairs
 from ragforge.files.record_files import write_object, write_records
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.wholeness import require_own_chunks
+from ragforge.files.set.integrity import require_own_chunks
 from ragforge.files.text import shown
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.job import Job, OutputFile, all_failed, failures_beside

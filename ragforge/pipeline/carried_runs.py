@@ -21,8 +21,8 @@ from ragforge.deferred import dataclass
 from ragforge.evaluating.answers.records import answer_digest
 from ragforge.files.manifest import RunOrigin
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.integrity import corpus_digest
 from ragforge.files.set.stale_runs import RunStatus, chunks_of_runs
-from ragforge.files.set.wholeness import corpus_digest
 from ragforge.records import (
     Answer,
     AnswerGrade,

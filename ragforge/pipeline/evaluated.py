@@ -41,10 +41,10 @@ from ragforge.files.manifest import Manifest
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import document_level, ids_of_corpus
 from ragforge.files.set.history import content_id
+from ragforge.files.set.integrity import corpus_digest
 from ragforge.files.set.judgment_table import JudgmentTable
-from ragforge.files.set.query_selection import Chosen
+from ragforge.files.set.query_selection import ChosenQueries
 from ragforge.files.set.stale_runs import UsableRuns, made_on, usable_runs
-from ragforge.files.set.wholeness import corpus_digest
 from ragforge.measures import Scores, parse_measure
 from ragforge.measures.listed_relevance import Listed
 from ragforge.records import (
@@ -138,7 +138,7 @@ class EvaluatedRun:
     """Queries that are measured by documents, as labels of theirs name some."""
     relevant: Listed = field(default_factory=dict)
     """What lists call relevant, by query, where they decide binary measures; see `Task`."""
-    chosen: Chosen | None = None
+    chosen: ChosenQueries | None = None
     """The part of the queries that it was measured on; None where that is all."""
 
     @property
@@ -230,7 +230,7 @@ def evaluate_data(dataset: Dataset, data: EvaluationData) -> list[EvaluatedRun]:
     return _recorded(dataset, data.runs, labels)
 
 
-def evaluated_on(chosen: Chosen | None) -> Selection | None:
+def evaluated_on(chosen: ChosenQueries | None) -> Selection | None:
     """Return the selection of queries as a record of an evaluation names it."""
     return chosen.selection.model_copy(update={"query_ids": ()}) if chosen else None
 

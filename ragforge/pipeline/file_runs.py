@@ -109,6 +109,6 @@ def why_unmeasured(path: Path, name: str, ranked: Rankings, grades: Grades) -> s
 def described(found: FileChunkings) -> Iterator[str]:
     """Yield a sentence on each run that is measured on grades of its own, and on those on none."""
     for name, chunking in found.chunkings.items():
-        if isinstance(chunking.once, GradesOfFile):
+        if isinstance(chunking.repeats, GradesOfFile):
             yield chunking.describe(name)
     yield from found.told

@@ -92,7 +92,7 @@ async def ground_system(
         DataError: There are no such answers, or no chunks, or somebody changed these.
         EndpointError, BudgetError: As for `ground_traffic`.
     """
-    from ragforge.files.set.wholeness import require_own_chunks
+    from ragforge.files.set.integrity import require_own_chunks
 
     require_own_chunks(dataset)
     rows = _rows(dataset, answers, job.observer)

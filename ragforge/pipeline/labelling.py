@@ -80,7 +80,7 @@ class Labelling:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class LabelSelection:
     """Which pairs a person is to label, and what is shown of them.
 
     Args:
@@ -101,7 +101,7 @@ class Wanted:
     most: int | None = None
 
 
-def labelling(dataset: Dataset, files: CalibrationFiles, wanted: Wanted) -> Labelling:
+def labelling(dataset: Dataset, files: CalibrationFiles, wanted: LabelSelection) -> Labelling:
     """Return what a person still has to label.
 
     Raises:

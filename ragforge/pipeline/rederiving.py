@@ -18,8 +18,8 @@ from ragforge.deferred import dataclass
 from ragforge.errors import UsageError
 from ragforge.files.record_files import read_records
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.integrity import corpus_digest
 from ragforge.files.set.sorted_records import each_document
-from ragforge.files.set.wholeness import corpus_digest
 from ragforge.pipeline.cards import renew_card
 from ragforge.pipeline.carried_runs import CarriedRuns, ChunkChange, carry_runs
 from ragforge.pipeline.generation.generated_queries import settle

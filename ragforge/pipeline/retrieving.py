@@ -17,8 +17,8 @@ from ragforge.errors import CallError, DataError, EndpointError, RagforgeError, 
 from ragforge.evaluating.formatting import one_line, plural
 from ragforge.files.manifest import RunOrigin
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.integrity import corpus_digest, require_own_chunks
 from ragforge.files.set.stale_runs import chunks_of_runs
-from ragforge.files.set.wholeness import corpus_digest, require_own_chunks
 from ragforge.files.text import checked_name
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.job import Job

@@ -14,9 +14,9 @@ from ragforge.files.set.calibrations import CalibrationFiles, calibration_files,
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import ids_of_corpus
 from ragforge.files.set.history import History, read_history
+from ragforge.files.set.integrity import accept_changes, missing_files
 from ragforge.files.set.judgment_table import JudgmentTable
 from ragforge.files.set.paths import CURRENT, number_of, own_files
-from ragforge.files.set.wholeness import accept_changes, missing_files
 from ragforge.pipeline.lost_grades import (
     LostAnswerGrades,
     LostGrades,

@@ -9,7 +9,7 @@ from typing import Final
 
 from ragforge.config import SettingsFile, load
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.wholeness import bring, require_own_chunks
+from ragforge.files.set.integrity import bring, require_own_chunks
 from ragforge.observe import silent
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.retrieving import make_runs, require_working

@@ -32,7 +32,7 @@ from ragforge.records import Cause, Failure, ItemChange, Query
 from ragforge.refresh.corpus.diff import CorpusDiff
 from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
 from ragforge.refresh.quotes.locations import cause_of
-from ragforge.stages.generate.gates.repeated_questions import Taken
+from ragforge.stages.generate.gates.repeated_questions import QuestionsAsked
 from ragforge.stages.generate.plan import OpenCell, Sources
 from ragforge.stages.generate.quotas import Cell, make_cells
 from ragforge.stages.generate.stage import Generated, Generation, generate
@@ -407,9 +407,9 @@ def _generation(
     )
 
 
-def _asked_so_far(staged: Dataset, updated: UpdatedQueries) -> Taken:
+def _asked_so_far(staged: Dataset, updated: UpdatedQueries) -> QuestionsAsked:
     """Return every question that was ever asked in the set, or nearly got into it."""
-    questions = Taken()
+    questions = QuestionsAsked()
     for query in chain(updated.queries, staged.all_queries(), staged.past.revisions()):
         questions.add(query.query_id, query.asked)
     for rejected in staged.rejected():

@@ -40,7 +40,7 @@ _MOST_NEW: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Entering:
+class NewChunksInPools:
     """New chunks in pools.
 
     Args:
@@ -88,7 +88,7 @@ async def entering_chunks(
     job: Job,
     query_ids: Collection[str],
     new: frozenset[str],
-) -> Entering:
+) -> NewChunksInPools:
     """Return which new chunks come into the pools of some queries.
 
     Args:
@@ -119,7 +119,7 @@ async def entering_chunks(
     more = await look_for(searched, survey, mine, job)
     ranked = ranked_items(items, [*probed.results, *more.results])
     narrowed = _narrowed(ranked, pools, new)
-    return Entering(
+    return NewChunksInPools(
         ranked=[one for one in narrowed if one.pool(pools.depth(one.query_id))],
         depths={one.query_id: pools.depth(one.query_id) for one in narrowed},
         n_searched=len(items) if others else len(searched),
@@ -128,12 +128,12 @@ async def entering_chunks(
     )
 
 
-def failed_pairs(staged: Dataset, job: Job, query_ids: Collection[str]) -> Entering:
+def failed_pairs(staged: Dataset, job: Job, query_ids: Collection[str]) -> NewChunksInPools:
     """Return the pairs in the pools of some queries that could not be judged, and nothing new."""
     growth = Growth(job.settings.pool.pool_k, job.settings.pool.pool_most)
     pools = _read(staged, query_ids, growth)
     narrowed = _narrowed((), pools, ())
-    return Entering(narrowed, {one.query_id: pools.depth(one.query_id) for one in narrowed})
+    return NewChunksInPools(narrowed, {one.query_id: pools.depth(one.query_id) for one in narrowed})
 
 
 def _read(staged: Dataset, query_ids: Collection[str], growth: Growth) -> _Pools:
@@ -266,7 +266,7 @@ async def judge_new_chunks(
         done = await complete_dataset(staged, survey, retrievers, job, sorted(entire))
     if dry_run:
         retrievers = free_retrievers(retrievers, job.observer)
-    entering = Entering()
+    entering = NewChunksInPools()
     if new_chunks:
         new, others = frozenset(new_chunks), accepted - entire
         entering = await entering_chunks(staged, survey, retrievers, job, others, new)
@@ -294,12 +294,12 @@ def _in_all(whole: Completion, new: Completion) -> DeltaPools:
     )
 
 
-def _failed_probes(entering: Entering) -> Counter[str]:
+def _failed_probes(entering: NewChunksInPools) -> Counter[str]:
     return Counter(failure.key.partition("/")[0] for failure in entering.failures)
 
 
 async def _judge(
-    staged: Dataset, survey: StoredSurvey, job: Job, entering: Entering
+    staged: Dataset, survey: StoredSurvey, job: Job, entering: NewChunksInPools
 ) -> JudgingResult:
     if not entering.ranked:
         return JudgingResult("")

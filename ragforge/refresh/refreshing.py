@@ -24,6 +24,7 @@ from ragforge.errors import (
 from ragforge.evaluating.versions import RefreshSummary, Status
 from ragforge.files.atomic import MIRRORS
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.integrity import require_whole
 from ragforge.files.set.opening import open_dataset
 from ragforge.files.set.versions import (
     next_version,
@@ -33,7 +34,6 @@ from ragforge.files.set.versions import (
     reject,
     stage_version,
 )
-from ragforge.files.set.wholeness import require_whole
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.job import Job, Mode
 from ragforge.pipeline.notifying import EventKind, check_hooks, notify

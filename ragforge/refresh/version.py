@@ -11,8 +11,8 @@ from ragforge.config import Settings
 from ragforge.deferred import dataclass
 from ragforge.evaluating.same_judge import JudgeKey, canonical_judge_keys, judge_key
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.integrity import corpus_digest
 from ragforge.files.set.sorted_records import Key, key_of
-from ragforge.files.set.wholeness import corpus_digest
 from ragforge.measures.scores import threshold_of
 from ragforge.observe import Event
 from ragforge.pipeline.cards import renew_card

@@ -20,7 +20,7 @@ from ragforge.records import Query, VersionCheck
 from ragforge.refresh.conflicts import is_found_relevant
 from ragforge.refresh.corpus.diff import CorpusDiff, DocumentChunks
 from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
-from ragforge.stages.generate.gates.repeated_questions import Taken, normal_question
+from ragforge.stages.generate.gates.repeated_questions import QuestionsAsked, normal_question
 
 _HEX = 16
 _SHOWN = 3
@@ -189,7 +189,9 @@ def _doubled(parent: Dataset, updated: UpdatedQueries) -> Iterator[tuple[str, st
     if not new:
         return
     old = [item.query for item in updated.items if item.before is not None]
-    taken = Taken((query.query_id, query.asked) for query in (*old, *parent.past.revisions()))
+    taken = QuestionsAsked(
+        (query.query_id, query.asked) for query in (*old, *parent.past.revisions())
+    )
     for query in new:
         clash = taken.clash(query.asked)
         # Another order of the two can be no clash: spelling follows what was there before.
@@ -201,7 +203,7 @@ def _doubled(parent: Dataset, updated: UpdatedQueries) -> Iterator[tuple[str, st
 def _is_mutual(one: str, other: str) -> bool:
     if normal_question(one) == normal_question(other):
         return True
-    return Taken([("", one)]).clash(other) is not None
+    return QuestionsAsked([("", one)]).clash(other) is not None
 
 
 def _holes(n_pairs: int, n_holes: int, most: float) -> VersionCheck:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from ragforge.evaluating.formatting import Table, both_ends, one_line, plural, share, signed
 
 if TYPE_CHECKING:
-    from ragforge.measures.sequential import Decided
+    from ragforge.measures.sequential import DecidedDifference
     from ragforge.measures.sequential_several import Standings
 
 FALSE_WINNERS = (
@@ -21,7 +21,7 @@ def decision_lines(
     measure: str,
     winner: str,
     why: str,
-    decided: "Decided",
+    decided: "DecidedDifference",
     pool: int,
     n_queries: int,
     looks: int,
@@ -64,7 +64,7 @@ def gate_lines(
     names: tuple[str, str],
     measure: str,
     allowed: float,
-    decided: "Decided",
+    decided: "DecidedDifference",
     worst: tuple[float, float] | None,
     pool: int,
     n_queries: int,

@@ -40,7 +40,7 @@ from ragforge.pipeline.answer_labelling import (
 )
 from ragforge.pipeline.labelled_grades import are_in_judgments, put_into_judgments
 from ragforge.pipeline.labelling import (
-    Wanted,
+    LabelSelection,
     label_page,
     labelling,
     labels_of_rows,
@@ -195,7 +195,7 @@ def _pair_page(place: _Place, request: Request, post: str) -> str:
     order = request.query_params.get("order") or "random"
     if order not in get_args(LabelOrder):
         raise UsageError(f"order: expected one of {', '.join(get_args(LabelOrder))}, got {order!r}")
-    wanted = Wanted(
+    wanted = LabelSelection(
         place.labeller,
         adjudicate="adjudicate" in request.query_params,
         order=order,  # type: ignore[arg-type]  # one of LabelOrder

@@ -42,7 +42,7 @@ Key: TypeAlias = str | float | None
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ViewRequest:
     """What an address asks for; "" where it leaves something open."""
 
     run_a: str = ""
@@ -58,7 +58,7 @@ class Asked:
     query_id: str = ""
 
     @classmethod
-    def parse(cls, given: Mapping[str, str]) -> "Asked":
+    def parse(cls, given: Mapping[str, str]) -> "ViewRequest":
         """Return what the parameters of an address ask for; what is no number is page 1."""
         page = given.get("page", "")
         return cls(
@@ -153,7 +153,7 @@ def measured_set(dataset: Dataset, settings: EvaluateSettings) -> MeasuredSet:
 class View:
     """The queries that an address asks for."""
 
-    asked: Asked
+    asked: ViewRequest
     """With what it left open filled in."""
     missing: tuple[str, ...]
     """Runs, systems and measures that it names and that are not there, in words."""
@@ -188,7 +188,7 @@ class View:
         return ids[at - 1] if at else "", ids[at + 1] if at + 1 < len(ids) else ""
 
 
-def view_of(measured: MeasuredSet, asked: Asked) -> View:
+def view_of(measured: MeasuredSet, asked: ViewRequest) -> View:
     """Return the queries that are asked for, in their order."""
     missing: list[str] = []
     run_a, run_b = _two(measured.runs, asked.run_a, asked.run_b, "run", missing)
@@ -224,7 +224,7 @@ def _two(
     return one, other
 
 
-def _pairs(measured: MeasuredSet, asked: Asked, places: Sequence[int]) -> list[Pair]:
+def _pairs(measured: MeasuredSet, asked: ViewRequest, places: Sequence[int]) -> list[Pair]:
     runs = [measured.data.runs[place] for place in places]
     values = [run.by_query(asked.measure) for run in runs]
     systems = [measured.systems.index(n) for n in (asked.system_a, asked.system_b) if n]
@@ -239,7 +239,7 @@ def _pairs(measured: MeasuredSet, asked: Asked, places: Sequence[int]) -> list[P
     ]
 
 
-def _is_shown(pair: Pair, asked: Asked, data: EvaluationData, places: Sequence[int]) -> bool:
+def _is_shown(pair: Pair, asked: ViewRequest, data: EvaluationData, places: Sequence[int]) -> bool:
     query = data.queries[pair.row.query_id]
     cells = [pair.row.cells[place] for place in places]
     diff = pair.diff or 0
@@ -268,7 +268,7 @@ def _holds(words: Iterable[str], row: QueryRow, answer: str) -> bool:
     return all(word in text for word in words)
 
 
-def _sorted(pairs: list[Pair], asked: Asked) -> list[Pair]:
+def _sorted(pairs: list[Pair], asked: ViewRequest) -> list[Pair]:
     """Return the pairs by the column asked for; what has no value comes last, whichever way."""
     way, key = asked.sort.startswith("-"), _KEYS.get(asked.sort.removeprefix("-"))
     if key is None:

@@ -35,7 +35,14 @@ from ragforge.records import Evaluation
 from ragforge.viewer.access import READER, Guard, Person, PublicAddress, SiteAccess
 from ragforge.viewer.labelling import found_dataset, label_routes, writer_of
 from ragforge.viewer.list_page import ListPage
-from ragforge.viewer.measured import MEASURED, USUAL, Asked, MeasuredSet, measured_set, view_of
+from ragforge.viewer.measured import (
+    MEASURED,
+    USUAL,
+    MeasuredSet,
+    ViewRequest,
+    measured_set,
+    view_of,
+)
 from ragforge.viewer.nights_page import night_folders, nights_of, nights_page
 from ragforge.viewer.pages import dataset_page, problem_page
 from ragforge.viewer.policy import with_own_policy
@@ -162,11 +169,13 @@ def _of_measured(
 
 
 def _queries(request: Request, served: ServedDataset, measured: MeasuredSet) -> str:
-    return queries_page(served, measured, view_of(measured, Asked.parse(request.query_params)))
+    return queries_page(
+        served, measured, view_of(measured, ViewRequest.parse(request.query_params))
+    )
 
 
 def _query(request: Request, served: ServedDataset, measured: MeasuredSet) -> str:
-    view = view_of(measured, Asked.parse(request.query_params))
+    view = view_of(measured, ViewRequest.parse(request.query_params))
     decides = writer_of(request).decides
     return query_page(Place(served, open_dataset(served.path), measured, view, decides))
 

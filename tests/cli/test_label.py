@@ -13,7 +13,7 @@ from ragforge.cli.label_terminal import Terminal, ask, ask_about_answers, opened
 from ragforge.files.set.answer_labels import answer_labels
 from ragforge.files.set.calibrations import calibration_files
 from ragforge.pipeline.answer_labelling import AnswerDraw, answer_labelling, sample_answers
-from ragforge.pipeline.labelling import Wanted, labelling
+from ragforge.pipeline.labelling import LabelSelection, labelling
 from ragforge.records import answer_sha256
 
 
@@ -34,7 +34,7 @@ def keyed(dataset, keys, labeller="Ann", **wanted):
     shown = []
     clock = iter(range(0, 3000, 3))
     terminal = Terminal(iter([*keys, "\x04"]).__next__, shown.append, lambda: next(clock))
-    ask(labelling(dataset, files, Wanted(labeller, **wanted)), files, terminal)
+    ask(labelling(dataset, files, LabelSelection(labeller, **wanted)), files, terminal)
     return "".join(shown)
 
 

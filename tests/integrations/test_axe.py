@@ -20,7 +20,7 @@ from ragforge.pipeline.answer_labelling import (
     sample_answers,
     write_answer_page,
 )
-from ragforge.pipeline.labelling import Wanted, labelling, write_label_page
+from ragforge.pipeline.labelling import LabelSelection, labelling, write_label_page
 from ragforge.records import (
     Answer,
     Chunk,
@@ -201,7 +201,9 @@ def test_label_pages_have_nothing_that_axe_finds(browser, findings, tmp_path):
     """Grades of passages, and facts of answers."""
     made = sampled_set(tmp_path / "set")
     files = calibration_files(made)
-    write_label_page(made, files, labelling(made, files, Wanted("Ann")), tmp_path / "label.html")
+    write_label_page(
+        made, files, labelling(made, files, LabelSelection("Ann")), tmp_path / "label.html"
+    )
     navigate(browser, tmp_path / "label.html")
     browser.value(LABEL_READY)
     assert findings() == []

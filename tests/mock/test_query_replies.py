@@ -18,7 +18,7 @@ from ragforge.records import Chunk, Difficulty, QueryType, Slot
 from ragforge.stages.asking import Asker
 from ragforge.stages.generate.candidates import Anchored, Brief
 from ragforge.stages.generate.gates.checking import check
-from ragforge.stages.generate.gates.repeated_questions import Taken
+from ragforge.stages.generate.gates.repeated_questions import QuestionsAsked
 from ragforge.stages.generate.kinds import KINDS, PROMPTS
 from ragforge.stages.generate.llm import LLMQueryWriter
 
@@ -81,7 +81,7 @@ def test_candidates_about_any_text_pass_the_gates(write, query_type, text):
     """A rejected one would be drawn anew, and the run would never end."""
     wanted = brief(query_type, text, "The kettle boils water for the morning tea.")
 
-    found = [check(one, wanted, Taken(), at) for at, one in enumerate(write(wanted))]
+    found = [check(one, wanted, QuestionsAsked(), at) for at, one in enumerate(write(wanted))]
 
     assert [type(each) for each in found] == [Anchored] * 3
 

@@ -12,9 +12,9 @@ from ragforge.evaluating.history.changes import changes
 from ragforge.evaluating.runs import rank_order
 from ragforge.files.manifest import RunOrigin
 from ragforge.files.record_files import write_records
+from ragforge.files.set.integrity import chunks_digest, corpus_digest
 from ragforge.files.set.opening import create_dataset
 from ragforge.files.set.stale_runs import usable_runs
-from ragforge.files.set.wholeness import chunks_digest, corpus_digest
 from ragforge.observe import silent
 from ragforge.pipeline.carried_runs import carry_runs
 from ragforge.pipeline.comparing.runs import compare_runs

@@ -13,7 +13,7 @@ from ragforge.files.set.calibrations import calibration_files
 from ragforge.pipeline.calibrating import apply_calibration
 from ragforge.pipeline.labelled_grades import put_into_judgments
 from ragforge.pipeline.labelling import (
-    Wanted,
+    LabelSelection,
     export_labels,
     labelling,
     remove_label,
@@ -242,7 +242,7 @@ def test_pairs_whose_text_is_gone_are_not_shown(dataset, files):
     changed = chunks[1].model_copy(update={"text": "Another text."})
     dataset.write_chunks([chunks[0], changed, chunks[2]])
 
-    found = labelling(dataset, files, Wanted("Ann"))
+    found = labelling(dataset, files, LabelSelection("Ann"))
 
     assert ([pair.task.query_id for pair in found.pairs], found.n_vanished) == (["q0", "q2"], 2)
 
@@ -254,13 +254,13 @@ def test_blanks_alone_make_no_other_text(dataset, files):
         chunk.model_copy(update={"text": chunk.text.replace(" ", "\n ")}) for chunk in chunks
     )
 
-    assert labelling(dataset, files, Wanted("Ann")).n_vanished == 0
+    assert labelling(dataset, files, LabelSelection("Ann")).n_vanished == 0
 
 
 def test_the_order_by_document_tells_nothing_of_the_judge(tmp_path):
     """Whoever sees an order must not be able to read grades or doubts from it."""
     dataset = sampled_set(tmp_path / "many", 30)
-    files, wanted = calibration_files(dataset), Wanted("Ann", order="document")
+    files, wanted = calibration_files(dataset), LabelSelection("Ann", order="document")
     before = labelling(dataset, files, wanted).pairs
     dataset.write_judgments(
         item.model_copy(update={"grade": 3 - item.grade, "entropy_bits": 1.0})
@@ -274,23 +274,23 @@ def test_the_order_by_document_tells_nothing_of_the_judge(tmp_path):
 
 def test_only_the_first_of_those_without_a_label_are_wanted(dataset, files):
     """A page for one hour; the next one goes on behind it."""
-    task = labelling(dataset, files, Wanted("Ann")).pairs[0].task
+    task = labelling(dataset, files, LabelSelection("Ann")).pairs[0].task
     row = {"query_id": task.query_id, "chunk_id": task.chunk_id, "grade": 1}
     path = dataset.path.parent / "labels.jsonl"
     path.write_text(json.dumps(row), encoding="utf-8")
     take_label_file(dataset, files, path, "Ann")
 
-    found = labelling(dataset, files, Wanted("Ann", most=1))
+    found = labelling(dataset, files, LabelSelection("Ann", most=1))
 
     assert [pair.task.query_id for pair in found.pairs] == ["q1"]
     assert (found.n_done, found.n_vanished) == (1, 0)
     with pytest.raises(UsageError, match="--most: expected at least 1, got 0"):
-        labelling(dataset, files, Wanted("Ann", most=0))
+        labelling(dataset, files, LabelSelection("Ann", most=0))
 
 
 def test_a_follow_up_is_shown_as_it_was_judged(dataset, files):
     """With what was said before, and what it asks on its own."""
-    pair = labelling(dataset, files, Wanted("Ann")).pairs[1]
+    pair = labelling(dataset, files, LabelSelection("Ann")).pairs[1]
 
     assert (pair.question, pair.before, pair.answer) == (
         "What is 1, the number?", ("user: Hello?",), ""
@@ -324,21 +324,21 @@ def test_labels_go_out_and_come_back_in_each_form(form, dataset, files, tmp_path
 def test_a_settled_pair_has_the_grade_that_settles_it(dataset, files, tmp_path):
     """The third pass decides, also in the set."""
     take_label_file(dataset, files, saved(tmp_path, (0, 3, "Ann"), (0, 1, "Bob")))
-    [pair] = labelling(dataset, files, Wanted("Cyd", adjudicate=True)).pairs
+    [pair] = labelling(dataset, files, LabelSelection("Cyd", adjudicate=True)).pairs
     path = tmp_path / "settled.jsonl"
     row = {"query_id": "q0", "chunk_id": "c0", "grade": 3, "labeller": "Cyd", "look": 3}
     path.write_text(json.dumps(row), encoding="utf-8")
     take_label_file(dataset, files, path)
 
     assert pair.task.given == (1, 3)
-    assert labelling(dataset, files, Wanted("Cyd", adjudicate=True)).pairs == ()
+    assert labelling(dataset, files, LabelSelection("Cyd", adjudicate=True)).pairs == ()
     assert grades(dataset)["q0"] == ("human", 3)
 
 
 def test_a_label_is_taken_back(dataset, files, tmp_path):
     """The page and the terminal undo with this."""
     take_label_file(dataset, files, saved(tmp_path, (0, 3, "Ann"), (0, 1, "Bob")))
-    task = labelling(dataset, files, Wanted("Cyd")).pairs[0].task
+    task = labelling(dataset, files, LabelSelection("Cyd")).pairs[0].task
 
     assert remove_label(files, task, "Ann")
     assert [item.labeller for item in files.labels()] == ["Bob"]
@@ -347,7 +347,7 @@ def test_a_label_is_taken_back(dataset, files, tmp_path):
 def test_a_label_that_is_taken_back_gives_the_judges_grade_back(dataset, files, tmp_path):
     """Nobody stands for the grade any more."""
     take_label_file(dataset, files, saved(tmp_path, (1, 3, "Ann"), (2, 3, "Ann")))
-    remove_label(files, labelling(dataset, files, Wanted("Bob")).pairs[1].task, "Ann")
+    remove_label(files, labelling(dataset, files, LabelSelection("Bob")).pairs[1].task, "Ann")
     put_into_judgments(dataset, files, TakenLabels())
 
     assert (grades(dataset)["q1"], grades(dataset)["q2"]) == (("judge", 1), ("human", 3))
@@ -389,7 +389,7 @@ def test_judgments_are_not_written_again_where_nothing_is_new(dataset, files, tm
 def test_a_set_without_a_sample_says_so(dataset, tmp_path):
     """The first thing anybody will see."""
     with pytest.raises(DataError, match="has no sample"):
-        labelling(dataset, calibration_files(dataset, "other"), Wanted("Ann"))
+        labelling(dataset, calibration_files(dataset, "other"), LabelSelection("Ann"))
 
 
 def test_labels_on_a_scale_that_begins_at_1_are_refused_whole(files, dataset, tmp_path):
@@ -523,7 +523,7 @@ def test_what_was_labelled_under_a_former_id_is_not_asked_again(dataset, files, 
     take_label_file(dataset, files, saved(tmp_path, (0, 3, "Ann")))
     redrawn(dataset, files)
 
-    found = labelling(dataset, files, Wanted("Ann"))
+    found = labelling(dataset, files, LabelSelection("Ann"))
 
     assert ([pair.task.query_id for pair in found.pairs], found.n_done) == (["q1", "q2", "q3"], 1)
 
@@ -546,7 +546,7 @@ def test_pairs_whose_text_moved_are_shown(dataset, files):
     """It is the text that was drawn."""
     renamed(dataset, "c0", "n0")
 
-    found = labelling(dataset, files, Wanted("Ann"))
+    found = labelling(dataset, files, LabelSelection("Ann"))
 
     assert (len(found.pairs), found.n_vanished) == (4, 0)
 
@@ -564,7 +564,7 @@ def test_a_label_counts_for_the_words_that_were_shown(dataset, files, tmp_path):
     take_label_file(dataset, files, saved(tmp_path, (0, 3, "Ann"), (2, 3, "Ann")))
     reworded(dataset, "q0", "Who wrote it?")
     taken = take_label_file(dataset, files, saved(tmp_path, (3, 0, "Ann")))
-    todo = labelling(dataset, files, Wanted("Ann"))
+    todo = labelling(dataset, files, LabelSelection("Ann"))
 
     assert (grades(dataset)["q0"], grades(dataset)["q2"]) == (("judge", 0), ("human", 3))
     assert (taken.n_former, len(files.labels())) == (1, 3)
@@ -630,7 +630,7 @@ def test_a_labelled_text_is_found_by_its_words(dataset, files, tmp_path):
     """Nothing tells what moved where the chunks of a set were made anew."""
     renamed(dataset, "c0", "n0")
     dataset.past.write_moved_chunks([])
-    shown = labelling(dataset, files, Wanted("Ann"))
+    shown = labelling(dataset, files, LabelSelection("Ann"))
 
     taken = take_label_file(dataset, files, saved(tmp_path, (0, 3, "Ann")))
 

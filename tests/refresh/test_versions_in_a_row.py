@@ -6,7 +6,7 @@ from refresh.changed_corpora import FIRST, folder_of
 
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.versions import open_version
-from ragforge.stages.generate.gates.repeated_questions import Taken
+from ragforge.stages.generate.gates.repeated_questions import QuestionsAsked
 
 CHANGES = (
     (("returns-2025",), ("privacy",)),
@@ -33,7 +33,7 @@ def versions(tmp_path_factory):
 
 def clashes(dataset: Dataset):
     """Return the queries that ask what an earlier one does."""
-    taken, found = Taken(), []
+    taken, found = QuestionsAsked(), []
     for query in dataset.all_queries():
         if taken.clash(query.asked) is not None:
             found.append(query.query)

@@ -9,7 +9,7 @@ from ragforge.evaluating.graded_by import graded_line
 from ragforge.evaluating.summary import summarise
 from ragforge.files.set.opening import create_dataset
 from ragforge.records import Grader, Provenance, Query, Review
-from ragforge.viewer.measured import PAGE, Asked, measured_set, view_of
+from ragforge.viewer.measured import PAGE, ViewRequest, measured_set, view_of
 from ragforge.viewer.measured import USUAL as SETTINGS
 
 pytestmark = pytest.mark.slow
@@ -93,7 +93,7 @@ def test_an_address_typed_wrongly_shows_what_is_there(site, measured, asked):
 def test_more_queries_than_a_page_holds_have_pages(folder):
     """A page of ten thousand rows is none."""
     measured = measured_set(make_set(folder / "many", PAGE + 20), SETTINGS)
-    first, last = (view_of(measured, Asked(page=page)) for page in (1, 7))
+    first, last = (view_of(measured, ViewRequest(page=page)) for page in (1, 7))
 
     assert (len(first.on_page), len(last.on_page), last.page) == (PAGE, 21, 2)
 

@@ -9,7 +9,7 @@ from ragforge.evaluating.judgments import failed_by_name
 from ragforge.evaluating.runs import Qrels
 from ragforge.evaluating.selection import Part
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.query_selection import Chosen
+from ragforge.files.set.query_selection import ChosenQueries
 from ragforge.measures.strata import Design
 from ragforge.records import Answer, AnswerGrade, Failure, Query
 from ragforge.records.judgments import expectation_digest, question_digest
@@ -39,7 +39,7 @@ class SystemRecords:
     """What is known about the queries, to part them by."""
     documents: Mapping[str, str] = field(default_factory=dict)
     """Chunk id to document, of the queries' source chunks."""
-    chosen: Chosen | None = None
+    chosen: ChosenQueries | None = None
     """The part of the set's queries that these are of; None where that is all."""
     design: Design | None = None
     """What the queries are a sample of; None where they are all there is."""
@@ -120,7 +120,7 @@ class SystemRecords:
         measured = frozenset(grade.query_id for grade in self.graded)
         return Part(self.chosen, self.design, measured)
 
-    def of_part(self, chosen: Chosen | None) -> "SystemRecords":
+    def of_part(self, chosen: ChosenQueries | None) -> "SystemRecords":
         """Return the records of a part of the queries."""
         if chosen is None:
             return self

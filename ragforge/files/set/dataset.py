@@ -24,7 +24,7 @@ from ragforge.files.manifest import (
 from ragforge.files.record_files import read_records
 from ragforge.files.set.judgment_table import JudgmentTable, read_judgment_table
 from ragforge.files.set.paths import home_of, is_published
-from ragforge.files.set.query_selection import Chosen, combined, recall
+from ragforge.files.set.query_selection import ChosenQueries, combined, recall
 from ragforge.files.set.set_files import SetFiles, VersionRecords
 from ragforge.files.set.sorted_records import (
     ChunkTexts,
@@ -84,7 +84,7 @@ class Dataset:
 
     path: Path
     store_of: Path | None = None
-    chosen: Chosen | None = None
+    chosen: ChosenQueries | None = None
     _set: SetFiles = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -195,11 +195,11 @@ class Dataset:
         """Return the accepted queries, whatever part was chosen, sorted by id."""
         return [query for query in self.all_queries() if query.status == "accepted"]
 
-    def choosing(self, chosen: Chosen | None) -> "Dataset":
+    def choosing(self, chosen: ChosenQueries | None) -> "Dataset":
         """Return the same set with a part of its queries to be asked and measured."""
         return replace(self, chosen=chosen)
 
-    def chosen_of_run(self, name: str) -> Chosen | None:
+    def chosen_of_run(self, name: str) -> ChosenQueries | None:
         """Return the queries to measure a run on: those chosen, of those it was made for.
 
         Raises:
@@ -207,7 +207,7 @@ class Dataset:
         """
         return combined(self.chosen, self.made_for(_run_file(name)), f"run {name}")
 
-    def chosen_of_answers(self, name: str) -> Chosen | None:
+    def chosen_of_answers(self, name: str) -> ChosenQueries | None:
         """Return the queries to measure the answers of a system on; as `chosen_of_run`."""
         return combined(self.chosen, self.made_for(_answers_file(name)), f"answers of {name}")
 
@@ -218,7 +218,7 @@ class Dataset:
             return None
         return manifest.selection_of(digest_file(path))
 
-    def made_for(self, file: str) -> Chosen | None:
+    def made_for(self, file: str) -> ChosenQueries | None:
         """Return the queries that a file of a run or of answers was made for; None for all."""
         selection = self.selection_of(file)
         return recall(self.accepted_queries(), selection) if selection else None

@@ -39,7 +39,7 @@ _UNANSWERABLE: Final = "(unanswerable)"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RequestedQueries:
     """Which queries somebody asks for."""
 
     split: Literal["dev", "test"] | None = None
@@ -51,7 +51,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenQueries:
     """A part of a set's queries."""
 
     selection: Selection
@@ -70,7 +70,7 @@ class Chosen:
         return self.selection.in_words
 
 
-def choose(queries: Sequence[Query], wanted: Wanted) -> Chosen | None:
+def choose(queries: Sequence[Query], wanted: RequestedQueries) -> ChosenQueries | None:
     """Return the queries that somebody asks for; None where that is all of them.
 
     Args:
@@ -90,7 +90,7 @@ def choose(queries: Sequence[Query], wanted: Wanted) -> Chosen | None:
     if n is None or n >= len(members):
         if wanted.split is None:
             return None
-        return Chosen(Selection(split=wanted.split), whole, None)
+        return ChosenQueries(Selection(split=wanted.split), whole, None)
     from ragforge.measures.strata import OTHERS, Design, draw, merged_strata
 
     labels = _labels(members, by)
@@ -103,7 +103,7 @@ def choose(queries: Sequence[Query], wanted: Wanted) -> Chosen | None:
     return _chosen(selection, drawn, design)
 
 
-def recall(queries: Sequence[Query], selection: Selection) -> Chosen:
+def recall(queries: Sequence[Query], selection: Selection) -> ChosenQueries:
     """Return the queries of now that something was made for, with what they stand for now.
 
     Args:
@@ -112,7 +112,7 @@ def recall(queries: Sequence[Query], selection: Selection) -> Chosen:
     """
     members = [item for item in queries if selection.split in (None, item.split)]
     if selection.sample is None:
-        return Chosen(selection, frozenset(item.query_id for item in members), None)
+        return ChosenQueries(selection, frozenset(item.query_id for item in members), None)
     from ragforge.measures.strata import OTHERS, Design
 
     recorded = {item.stratum: item.n_queries for item in selection.strata}
@@ -131,10 +131,12 @@ def recall(queries: Sequence[Query], selection: Selection) -> Chosen:
             "stands for them as if they were like the others of their stratum"
         )
     found = _chosen(selection, drawn, design)
-    return Chosen(found.selection, drawn, design, tuple(warnings))
+    return ChosenQueries(found.selection, drawn, design, tuple(warnings))
 
 
-def combined(asked: Chosen | None, made_for: Chosen | None, what: str) -> Chosen | None:
+def combined(
+    asked: ChosenQueries | None, made_for: ChosenQueries | None, what: str
+) -> ChosenQueries | None:
     """Return the queries to measure something on: those asked for, of those it was made for.
 
     Args:
@@ -160,7 +162,7 @@ def combined(asked: Chosen | None, made_for: Chosen | None, what: str) -> Chosen
     return _part(asked, made_for)
 
 
-def shared(chosen: Mapping[str, Chosen | None]) -> Chosen | None:
+def shared(chosen: Mapping[str, ChosenQueries | None]) -> ChosenQueries | None:
     """Return the queries that several selections have in common; None where that is all.
 
     The weights are those of the queries in common within the strata of the smallest sample.
@@ -246,7 +248,7 @@ def _labels(queries: Iterable[Query], by: str) -> dict[str, str]:
     }
 
 
-def _part(asked: Chosen, made_for: Chosen) -> Chosen:
+def _part(asked: ChosenQueries, made_for: ChosenQueries) -> ChosenQueries:
     """Return the part of what something was made for that a split holds."""
     selection = made_for.selection.model_copy(update={"split": asked.selection.split})
     design = made_for.design.within(asked.query_ids) if made_for.design else None
@@ -259,7 +261,7 @@ def _chosen(
     drawn: Collection[str],
     design: Design | None,
     warnings: tuple[str, ...] = (),
-) -> Chosen:
+) -> ChosenQueries:
     """Return a selection with its strata and ids filled in."""
     strata: tuple[Stratum, ...] = ()
     if design is not None:
@@ -270,4 +272,4 @@ def _chosen(
         )
     ids = tuple(sorted(drawn)) if design is not None else ()
     update = {"strata": strata, "query_ids": ids}
-    return Chosen(selection.model_copy(update=update), frozenset(drawn), design, warnings)
+    return ChosenQueries(selection.model_copy(update=update), frozenset(drawn), design, warnings)

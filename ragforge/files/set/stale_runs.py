@@ -20,8 +20,8 @@ from ragforge.errors import DataError
 from ragforge.files.manifest import RunOrigin, digest_file
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import ids_of_corpus, level_warnings
+from ragforge.files.set.integrity import chunks_digest, corpus_digest, require_own_chunks
 from ragforge.files.set.sorted_records import each_line
-from ragforge.files.set.wholeness import chunks_digest, corpus_digest, require_own_chunks
 from ragforge.records import Ranking
 from ragforge.records.judgments import question_digest
 

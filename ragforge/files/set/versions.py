@@ -28,6 +28,7 @@ from ragforge.files.atomic import (
 from ragforge.files.manifest import Manifest, digest_file
 from ragforge.files.record_files import read_object
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.integrity import bring, list_files, version_files
 from ragforge.files.set.paths import (
     CURRENT,
     FIRST,
@@ -51,7 +52,6 @@ from ragforge.files.set.paths import (
     version_name,
     versions_of,
 )
-from ragforge.files.set.wholeness import bring, list_files, version_files
 
 _LOCK_FILE: Final = "refresh.lock"
 _LONGEST_NAME: Final = 200

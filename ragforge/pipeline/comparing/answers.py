@@ -19,9 +19,9 @@ from ragforge.evaluating.judgments import judges
 from ragforge.evaluating.query_variants import query_variants
 from ragforge.evaluating.selection import Part
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.integrity import require_own_chunks
 from ragforge.files.set.paths import VERSIONS, home_of, version_name, versions_of
-from ragforge.files.set.query_selection import Chosen, shared
-from ragforge.files.set.wholeness import require_own_chunks
+from ragforge.files.set.query_selection import ChosenQueries, shared
 from ragforge.measures.comparing import couples
 from ragforge.measures.missing_values import mean_difference_bounds
 from ragforge.measures.strata import Design
@@ -123,7 +123,7 @@ def _left_behind(dataset: Dataset) -> str:
 
 
 def _part(
-    chosen: Chosen | None, systems: Sequence[SystemRecords], queries: Mapping[str, Query]
+    chosen: ChosenQueries | None, systems: Sequence[SystemRecords], queries: Mapping[str, Query]
 ) -> Part | None:
     """Return the part of the queries that all systems are compared on; None where that is all.
 

@@ -18,7 +18,7 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.measures.first_hits import FirstHits
 from ragforge.measures.intervals import Ends
 from ragforge.measures.left_out import LeftOut
-from ragforge.measures.sequential import Decided, SequentialDecision, shares_for
+from ragforge.measures.sequential import DecidedDifference, SequentialDecision, shares_for
 from ragforge.pipeline.comparing.needed_pairs import (
     BY_DEFAULT,
     UNSEEN_P,
@@ -47,7 +47,7 @@ class NeededComparison:
     a: str
     b: str
     measure: str
-    decided: Decided
+    decided: DecidedDifference
     pairs_used: int
     """Judged for this decision."""
     pairs_known: int
@@ -224,7 +224,7 @@ def _decision(
     return SequentialDecision(pairs, shares, known, declared.allowed, left_out)
 
 
-def _allowing_for_unseen(decided: Decided, pool: NeededPool) -> Decided:
+def _allowing_for_unseen(decided: DecidedDifference, pool: NeededPool) -> DecidedDifference:
     """Return a decision whose interval has no zero width, unless nothing at all differs.
 
     See `NeededPool.unseen_reach`.

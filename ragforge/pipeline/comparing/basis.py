@@ -14,8 +14,8 @@ from ragforge.evaluating.chunkings import (
     grades_of_chunking,
     listed_of_chunking,
 )
-from ragforge.evaluating.counted_once import Grades
 from ragforge.evaluating.formatting import plural
+from ragforge.evaluating.repeated_passages import Grades
 from ragforge.evaluating.runs import PRIMARY, TELL_NOTHING
 from ragforge.evaluating.same_judge import (
     PairJudges,
@@ -24,7 +24,7 @@ from ragforge.evaluating.same_judge import (
     lists_without,
 )
 from ragforge.evaluating.selection import Part
-from ragforge.files.set.query_selection import Chosen
+from ragforge.files.set.query_selection import ChosenQueries
 from ragforge.measures import Scores, evaluate, parse_measure
 from ragforge.measures.listed_relevance import Ground, Listed, grounds
 from ragforge.measures.measure_names import by_judgments, of_evidence
@@ -141,9 +141,14 @@ class ComparisonBasis:
         """Return the grades of a query with each passage once, as a run is measured on them."""
         texts = self.texts
         chunking = texts.chunkings.get(name) if texts else None
-        if texts is None or chunking is None or chunking.once is None or query_id in texts.folded:
+        if (
+            texts is None
+            or chunking is None
+            or chunking.repeats is None
+            or query_id in texts.folded
+        ):
             return grades
-        return chunking.once.graded(query_id, grades, self._threshold)
+        return chunking.repeats.graded(query_id, grades, self._threshold)
 
     def with_other_texts(self, names: Iterable[str]) -> frozenset[str]:
         """Return those of some runs that have texts which are no chunks of the set."""
@@ -203,7 +208,7 @@ class ComparisonBasis:
         design = self.part.chosen.design.within(self.evidence.quotes)
         return dict.fromkeys(of_evidence(self.measures), design)
 
-    def on_part(self, chosen: Chosen | None) -> "ComparisonBasis":
+    def on_part(self, chosen: ChosenQueries | None) -> "ComparisonBasis":
         """Return the basis on a part of the queries."""
         if chosen is None:
             return self

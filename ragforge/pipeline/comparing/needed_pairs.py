@@ -389,7 +389,7 @@ class NeededJudging:
 
 
 @dataclass(frozen=True, slots=True)
-class Reached(Generic[T]):
+class ReachedDecision(Generic[T]):
     """A decision, and the values that it was made on."""
 
     decided: T
@@ -399,7 +399,7 @@ class Reached(Generic[T]):
 
 async def until_decided(
     decision: Decision[T], pool: NeededPool, judging: NeededJudging, describe: Callable[[], str]
-) -> Reached[T]:
+) -> ReachedDecision[T]:
     """Judge what a decision wants, look by look, until it is made.
 
     Args:
@@ -428,7 +428,7 @@ async def until_decided(
         decided = decision.look(values)
         judging.observer(Event("note", message=describe()))
         if decided is not None:
-            return Reached(decided, values)
+            return ReachedDecision(decided, values)
 
 
 @dataclass(frozen=True, slots=True)

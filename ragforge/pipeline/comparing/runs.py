@@ -51,7 +51,7 @@ from ragforge.files.set.canaries import read_canaries
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.decision_samples import sample_note
 from ragforge.files.set.document_level import DocumentLevel, document_level
-from ragforge.files.set.query_selection import Chosen, shared
+from ragforge.files.set.query_selection import ChosenQueries, shared
 from ragforge.files.set.stale_runs import (
     UsableRuns,
     chunks_of_runs,
@@ -465,7 +465,7 @@ def different_chunks_text(sizes: Mapping[str, float]) -> str:
 
 
 def _of_one_part(
-    parts: Mapping[str, Chosen | None], options: ComparisonOptions, basis: ComparisonBasis
+    parts: Mapping[str, ChosenQueries | None], options: ComparisonOptions, basis: ComparisonBasis
 ) -> list[str]:
     """Return the runs to compare where nobody named any: those of most queries, if there are two.
 

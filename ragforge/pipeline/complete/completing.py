@@ -16,7 +16,7 @@ from ragforge.deferred import dataclass
 from ragforge.evaluating.completion import CompletionSummary, PooledItem, summarise_completion
 from ragforge.evaluating.evaluation_data import reading_in_force
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.wholeness import require_own_chunks
+from ragforge.files.set.integrity import require_own_chunks
 from ragforge.observe import Event, Observer, silent
 from ragforge.pipeline.backend import count_embeddings, embedder_of, with_embeddings
 from ragforge.pipeline.complete.pool_waves import (

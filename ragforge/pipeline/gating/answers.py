@@ -20,7 +20,7 @@ from ragforge.evaluating.graded_by import judge_name
 from ragforge.evaluating.judgments import Judge, judges
 from ragforge.files.manifest import digest_file
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.wholeness import require_own_chunks
+from ragforge.files.set.integrity import require_own_chunks
 from ragforge.measures.intervals import Ends
 from ragforge.measures.rates import LEAST_VALUES
 from ragforge.measures.strata import Design, mean_over_queries

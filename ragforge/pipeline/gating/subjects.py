@@ -13,7 +13,7 @@ from ragforge.evaluating.same_judge import grades_of_one_judge, lists_without, w
 from ragforge.files.git import read_from_branch
 from ragforge.files.set.baseline import parse_baseline, read_baseline
 from ragforge.files.set.dataset import Dataset
-from ragforge.files.set.query_selection import Chosen
+from ragforge.files.set.query_selection import ChosenQueries
 from ragforge.measures import Scores, evaluate
 from ragforge.measures.intervals import Ends
 from ragforge.measures.measure_names import by_judgments, is_of_evidence
@@ -99,7 +99,7 @@ class Subject:
     """Who made the grades it rests on."""
     run: EvaluatedRun | None = None
     """None for answers."""
-    chosen: Chosen | None = None
+    chosen: ChosenQueries | None = None
     """The part of the queries it is measured on; None where that is all."""
     design: Design | None = None
     """What its queries are a sample of; None where they are all there is."""

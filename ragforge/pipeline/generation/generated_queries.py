@@ -16,7 +16,7 @@ from ragforge.pipeline.generation.models import GenerationModels
 from ragforge.pipeline.generation.source import Prepared, take_corpus
 from ragforge.records import Judgment, Query
 from ragforge.stages.answer.facts import keeping_facts
-from ragforge.stages.generate.gates.repeated_questions import Taken
+from ragforge.stages.generate.gates.repeated_questions import QuestionsAsked
 from ragforge.stages.generate.splits import assign_splits
 from ragforge.stages.generate.truth import derive
 
@@ -93,9 +93,9 @@ class GenerationInputs:
         """How many of those count."""
         return sum(query.status == "accepted" for query in self.settled)
 
-    def taken(self) -> Taken:
+    def taken(self) -> QuestionsAsked:
         """Return the questions that must not come again."""
-        found = Taken()
+        found = QuestionsAsked()
         for query in self.others:
             found.add(query.query_id, query.asked)
         return found

@@ -25,7 +25,7 @@ from ragforge.pipeline.intake.importing import ImportResult, add_logged
 from ragforge.pipeline.intake.log_samples import Drawing, LogSample, draw_questions, log_digest
 from ragforge.pipeline.intake.logged_questions import LoggedQuestion, LogReader, most_frequent
 from ragforge.records import Hit, Query, Ranking, RealQuery
-from ragforge.stages.generate.gates.repeated_questions import Taken
+from ragforge.stages.generate.gates.repeated_questions import QuestionsAsked
 from ragforge.stages.generate.truth import query_id
 
 LANGUAGE: Final = "en"
@@ -275,7 +275,7 @@ def _write_run(log: str, asked: Iterable[LoggedQuestion], dataset: Dataset) -> t
 
 def real_queries(asked: Iterable[LoggedQuestion]) -> list[RealQuery]:
     """Return different questions, sorted by text; the most frequent of near-duplicates stands."""
-    taken = Taken()
+    taken = QuestionsAsked()
     counts: Counter[str] = Counter()
     languages: dict[str, str] = {}
     for question in sorted(
@@ -296,7 +296,7 @@ def real_queries(asked: Iterable[LoggedQuestion]) -> list[RealQuery]:
 def _merged_real_queries(before: Iterable[RealQuery], new: Iterable[RealQuery]) -> list[RealQuery]:
     """Return the questions of before and now; of nearly the same one the larger count."""
     by_text = {real.query: real for real in before}
-    taken = Taken((text, text) for text in by_text)
+    taken = QuestionsAsked((text, text) for text in by_text)
     for real in new:
         clash = taken.clash(real.query)
         if clash is None:
@@ -314,7 +314,7 @@ class _SetQueries:
     def __init__(self, queries: Sequence[Query]) -> None:
         self._by_id = {query.query_id: query for query in queries}
         standing = sorted(queries, key=lambda query: query.status == "retired")
-        self._taken = Taken((query.query_id, query.asked) for query in standing)
+        self._taken = QuestionsAsked((query.query_id, query.asked) for query in standing)
         self.rejected: set[str] = set()
         self.renamed: set[str] = set()
         """Ids of the logs that other questions of the set have."""

@@ -23,7 +23,7 @@ from ragforge.pipeline.intake.imported_truth import FILE_MARK
 from ragforge.pipeline.intake.reviewing import is_of_former_wording
 from ragforge.records import Judgment, Query, is_text_id
 from ragforge.retrieval.tokens import tokenize
-from ragforge.stages.generate.gates.repeated_questions import Taken, normal_question
+from ragforge.stages.generate.gates.repeated_questions import QuestionsAsked, normal_question
 from ragforge.stages.words import stem
 
 _SETTLED: Final = (
@@ -157,7 +157,7 @@ def _is_another(query: Query, old: Query) -> bool:
     if _is_of_one_file(query, old):
         is_settled = old.reviewed is not None or old.pinned is not None or old.status == "retired"
         return not is_settled and _likeness(query.asked, old.asked) < _ALIKE
-    return Taken([(old.query_id, old.asked)]).clash(query.asked) is None
+    return QuestionsAsked([(old.query_id, old.asked)]).clash(query.asked) is None
 
 
 def _is_of_one_file(query: Query, old: Query) -> bool:

@@ -172,7 +172,7 @@ def _reworded_grades(dataset: Dataset, sheet: _SheetImport) -> RewordedGrades:
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class DecisionOutcome:
     """What a decision came to."""
 
     query: Query
@@ -185,7 +185,7 @@ class Decided:
 
 def decide(
     path: Path, row: SheetDecision, reviewer: str, state: str, *, overrule: bool = False
-) -> Decided:
+) -> DecisionOutcome:
     """Take one decision into the published version of a dataset at once.
 
     A refresh that is on its way to the next version starts over from it; one that was published
@@ -209,12 +209,12 @@ def decide(
         if query is None:
             raise ChangedMeanwhileError("this query is not in the set any more")
         if row.decision == UNDECIDED and is_known(row, query, reviewer):
-            return Decided(query, sheet.before)
+            return DecisionOutcome(query, sheet.before)
         if state_of(query) != state:
             mine = query.reviewed is not None and query.reviewed.by == reviewer
             if mine and is_known(row, query, reviewer) and is_as_decided(query):
                 # The reply to the first time got lost.
-                return Decided(query, sheet.before)
+                return DecisionOutcome(query, sheet.before)
             raise ChangedMeanwhileError(_as_it_is(query))
         if others := sheet.differing(row, query):
             raise ContradictedError(others)
@@ -225,7 +225,7 @@ def decide(
         sheet.apply(row, query)
         kept = _kept(dataset, sheet)
         queries = list(sheet.queries.values())
-        return Decided(sheet.queries[row.query_id], queries, kept.former_grades)
+        return DecisionOutcome(sheet.queries[row.query_id], queries, kept.former_grades)
 
 
 def _as_it_is(query: Query) -> str:

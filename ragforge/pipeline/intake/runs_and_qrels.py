@@ -21,9 +21,9 @@ from ragforge.files.formats.runs import Ranked, Run, read_worded_run
 from ragforge.files.manifest import RunOrigin
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.document_level import LabelNames
+from ragforge.files.set.integrity import chunks_digest
 from ragforge.files.set.stale_runs import MISSING_MOST, lacks_too_many
 from ragforge.files.set.unknown_hits import none_known_text
-from ragforge.files.set.wholeness import chunks_digest
 from ragforge.files.source_files import plain_name
 from ragforge.files.text import shown, shown_names
 from ragforge.observe import Event, Observer

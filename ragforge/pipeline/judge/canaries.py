@@ -19,8 +19,8 @@ from ragforge.errors import DataError, UsageError
 from ragforge.files.set.calibrations import calibration_files, calibration_names
 from ragforge.files.set.canaries import Canaries, add_canary, read_canaries, same_judge
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.integrity import require_own_chunks
 from ragforge.files.set.sorted_records import ChunkTexts
-from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.measures.drift import Drift, drift
 from ragforge.measures.grader_agreement import Agreement, Grader, agree
 from ragforge.observe import Event, silent

@@ -16,8 +16,8 @@ from ragforge.evaluating.judgments import LabelReading, judges_differ, relevance
 from ragforge.files.atomic import make_folder
 from ragforge.files.record_files import ExternalSorter
 from ragforge.files.set.dataset import Dataset
+from ragforge.files.set.integrity import require_own_chunks
 from ragforge.files.set.sorted_records import ChunkTexts
-from ragforge.files.set.wholeness import require_own_chunks
 from ragforge.observe import Event, Observer
 from ragforge.pipeline.job import Job, OutputFile, all_failed
 from ragforge.pipeline.judge.judge_run import (

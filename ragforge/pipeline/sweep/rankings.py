@@ -30,7 +30,7 @@ _MOST_TEXTS: Final = 5000
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RankingDepth:
     """How much of a ranking is wanted: both so many texts and so many tokens.
 
     Args:
@@ -42,11 +42,11 @@ class Wanted:
     tokens: int
 
     @classmethod
-    def at_least(cls, texts: int, tokens: int) -> "Wanted":
+    def at_least(cls, texts: int, tokens: int) -> "RankingDepth":
         """Return what is kept where so much is asked for: enough for the usual next question."""
         return cls(max(texts, _LEAST_TEXTS), max(tokens, _LEAST_TOKENS))
 
-    def holds(self, other: "Wanted") -> bool:
+    def holds(self, other: "RankingDepth") -> bool:
         """Whether it is enough for another."""
         return self.texts >= other.texts and self.tokens >= other.tokens
 
@@ -92,7 +92,7 @@ class RankingRecorder:
     """
 
     chunks: Sequence[Chunk]
-    wanted: Wanted
+    wanted: RankingDepth
     depth: int = field(init=False)
     """How many hits to ask for."""
     _doc_ids: dict[str, int] = field(default_factory=dict)
@@ -165,12 +165,12 @@ class RankingRecorder:
 
 
 def kept_rankings(
-    path: Path, configuration: Configuration, wanted: Wanted, *, was_kept: bool = True
+    path: Path, configuration: Configuration, wanted: RankingDepth, *, was_kept: bool = True
 ) -> RankedConfiguration | None:
     """Return the rankings of a file; None where it lacks them, is damaged, or holds too little."""
     with suppress(OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
         record = json.loads(path.read_text(encoding="utf-8"))
-        is_enough = Wanted(record["texts"], record["tokens"]).holds(wanted)
+        is_enough = RankingDepth(record["texts"], record["tokens"]).holds(wanted)
         # What failed is tried again by the next sweep.
         if record["format"] == _FORMAT and is_enough and not (was_kept and record["failed"]):
             return _read(record, configuration, was_kept=was_kept)

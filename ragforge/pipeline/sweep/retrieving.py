@@ -31,7 +31,7 @@ from ragforge.observe import Event, Observer
 from ragforge.pipeline.backend import embedder_of
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.sweep.plan import SweepPlan
-from ragforge.pipeline.sweep.rankings import RankingRecorder, Wanted, cut, kept_rankings
+from ragforge.pipeline.sweep.rankings import RankingDepth, RankingRecorder, cut, kept_rankings
 from ragforge.plugins import HandedOver
 from ragforge.records import Chunk
 from ragforge.retrieval import Buildable, Retriever
@@ -77,7 +77,7 @@ class SweepState:
     """
 
     plan: SweepPlan
-    wanted: Wanted
+    wanted: RankingDepth
     paths: Mapping[Configuration, Path]
     ranked: dict[Configuration, RankedConfiguration] = field(default_factory=dict)
     failed: dict[Configuration, str] = field(default_factory=dict)
@@ -140,7 +140,7 @@ class _RankTask:
 
     documents: Sequence[Document]
     asked: Mapping[str, str]
-    wanted: Wanted
+    wanted: RankingDepth
     files: Mapping[Configuration, Path]
 
 

@@ -51,7 +51,7 @@ from ragforge.pipeline.sweep.judged import (
 )
 from ragforge.pipeline.sweep.plan import OWN_INDEX, SweepPlan
 from ragforge.pipeline.sweep.rankings import (
-    Wanted,
+    RankingDepth,
     chunks_digest,
     cut,
     digest,
@@ -352,9 +352,9 @@ def _begun(dataset: Dataset, plan: SweepPlan, sources: Sources, settings: Settin
         / f"{digest(corpus, asked, pieces.get(cut_key(item)), *_key(item, settings))}.json"
         for item in plan.configurations
     }
-    wanted = Wanted.at_least(plan.most_texts, plan.most_tokens)
+    wanted = RankingDepth.at_least(plan.most_texts, plan.most_tokens)
     state = SweepState(plan, wanted, paths, failed=failed)
-    least = Wanted(plan.most_texts, plan.most_tokens)
+    least = RankingDepth(plan.most_texts, plan.most_tokens)
     for item, path in paths.items():
         kept = None if is_held(item) or item in failed else kept_rankings(path, item, least)
         if kept is not None:

@@ -241,7 +241,7 @@ def recheckers_of(backend: Backend, settings: Settings, observer: Observer) -> R
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class RecheckedQuery:
     """What came of checking a query.
 
     Args:
@@ -283,7 +283,7 @@ class Rechecking:
     def __post_init__(self) -> None:
         self._survey = functools.cache(self.corpus.survey)
 
-    async def check(self, located_queries: Sequence[LocatedQuery]) -> list[Checked]:
+    async def check(self, located_queries: Sequence[LocatedQuery]) -> list[RecheckedQuery]:
         """Return what came of each query that could be checked, sorted by id.
 
         Raises:
@@ -295,7 +295,7 @@ class Rechecking:
         self._surroundings = NearbyChunks(self.corpus.chunks_path, located_queries)
         return await self._each(located_queries, self._check)
 
-    async def look_for(self, located_queries: Sequence[LocatedQuery]) -> list[Checked]:
+    async def look_for(self, located_queries: Sequence[LocatedQuery]) -> list[RecheckedQuery]:
         """Return likewise what came of looking for answers that should not be there.
 
         Where one is found, the query is checked once more by it.
@@ -309,9 +309,9 @@ class Rechecking:
     async def _each(
         self,
         located_queries: Sequence[LocatedQuery],
-        do: Callable[[LocatedQuery], Awaitable[Checked]],
-    ) -> list[Checked]:
-        work: Work[LocatedQuery, Checked] = Work(
+        do: Callable[[LocatedQuery], Awaitable[RecheckedQuery]],
+    ) -> list[RecheckedQuery]:
+        work: Work[LocatedQuery, RecheckedQuery] = Work(
             stage="recheck",
             key=_key,
             do=do,
@@ -319,17 +319,17 @@ class Rechecking:
                 self.recheckers.concurrency, self.recheckers.observer, self.recheckers.on_stop
             ),
         )
-        done: Collected[Checked] = await collect(located_queries, work)
+        done: Collected[RecheckedQuery] = await collect(located_queries, work)
         self.failures |= {failure.key: failure for failure in done.failures}
         return sorted(done.results, key=lambda one: _key(one.located))
 
-    async def _check(self, located: LocatedQuery) -> Checked:
+    async def _check(self, located: LocatedQuery) -> RecheckedQuery:
         draft = QueryDraft(located.query, steps_of(located))
         for focus in draft.focuses:
             outcome = await self._settle(located, draft, focus)
             if outcome != "answered":
-                return Checked(located, outcome, draft, draft.by)
-        return Checked(located, "answered", draft, draft.by)
+                return RecheckedQuery(located, outcome, draft, draft.by)
+        return RecheckedQuery(located, "answered", draft, draft.by)
 
     async def _settle(
         self, located: LocatedQuery, draft: QueryDraft, focus: int | None
@@ -347,7 +347,7 @@ class Rechecking:
             return "none"
         return await self._ask(draft, focus, shown, is_found=True)
 
-    async def _look(self, located: LocatedQuery) -> Checked:
+    async def _look(self, located: LocatedQuery) -> RecheckedQuery:
         find, survey = self.recheckers.find, self._survey()
         assert find is not None
         around = self.near(located)
@@ -359,14 +359,14 @@ class Rechecking:
         found = await search(item, texts, find)
         draft = QueryDraft(located.query, steps_of(located))
         if not found.chunk_id:
-            return Checked(located, "absent", draft, found.by)
+            return RecheckedQuery(located, "absent", draft, found.by)
         part = best_part(survey.chunk(found.chunk_id), f"{item.asked} {found.quote}")
         passages = gathered([*around, part])
         for focus in draft.focuses:
             outcome = await self._ask(draft, focus, passages, is_found=True)
             if outcome != "answered":
-                return Checked(located, outcome, draft, draft.by)
-        return Checked(located, "answered", draft, draft.by)
+                return RecheckedQuery(located, outcome, draft, draft.by)
+        return RecheckedQuery(located, "answered", draft, draft.by)
 
     async def _ask(
         self,

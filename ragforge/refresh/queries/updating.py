@@ -22,7 +22,7 @@ from ragforge.refresh.queries.decisions import (
     is_from_person,
 )
 from ragforge.refresh.queries.passages import CorpusNow
-from ragforge.refresh.queries.rechecking import Checked, QueryDraft, Recheckers, Rechecking
+from ragforge.refresh.queries.rechecking import QueryDraft, RecheckedQuery, Recheckers, Rechecking
 from ragforge.refresh.queries.updates import QueryUpdate, UpdatedQueries, UpdatedQuery
 from ragforge.refresh.quotes.locations import LocatedQuery
 
@@ -166,7 +166,7 @@ class _Updating:
         reasons = self.history.cleared.get(name, ())
         return QueryUpdate(located, self.history.version, self.rechecking.calls[name], reasons)
 
-    def _updated(self, checked: Checked) -> UpdatedQuery:
+    def _updated(self, checked: RecheckedQuery) -> UpdatedQuery:
         """Return what a query becomes that is not to be converted."""
         update, draft = self._update(checked.located), checked.draft
         was_retired = checked.located.query.status == "retired"
@@ -183,7 +183,7 @@ class _Updating:
             return update.unchecked(why, why)
         return update.retired(_NOTHING_FOUND, checked.by)
 
-    def _is_lost(self, checked: Checked) -> bool:
+    def _is_lost(self, checked: RecheckedQuery) -> bool:
         """Whether a query has no answer any more, and may ask for that."""
         query = checked.located.query
         return (
@@ -206,7 +206,7 @@ class _Updating:
             else:
                 self.take([update.unchecked(failure.kind, f"{failure.kind}: {failure.message}")])
 
-    async def _convert(self, lost: Sequence[Checked]) -> None:
+    async def _convert(self, lost: Sequence[RecheckedQuery]) -> None:
         """Let queries without an answer ask for that, as far as there is room; retire the rest.
 
         Who comes first is drawn by the seed. One whose answer is found after all makes room.
@@ -223,7 +223,7 @@ class _Updating:
             self._take_failures(located_queries)
             self.take(self._converted(one) for one in done)
 
-    def _converted(self, checked: Checked) -> UpdatedQuery:
+    def _converted(self, checked: RecheckedQuery) -> UpdatedQuery:
         if checked.outcome != "absent":
             return self._updated(checked)
         assert checked.by is not None
@@ -240,6 +240,6 @@ class _Updating:
         # The largest n with (there + n) / (accepted + n) <= most.
         return max(0, int((most * len(accepted) - there) / (1 - most) + _ROUNDING))
 
-    def _place(self, checked: Checked) -> bytes:
+    def _place(self, checked: RecheckedQuery) -> bytes:
         drawn = f"convert\n{self.settings.model.seed}\n{checked.located.query.query_id}"
         return hashlib.sha256(drawn.encode("utf-8", "surrogatepass")).digest()

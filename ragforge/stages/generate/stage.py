@@ -17,9 +17,9 @@ from ragforge.stages.generate.candidates import (
     QueryWriter,
     Rejection,
 )
-from ragforge.stages.generate.checks.checking import Checked
+from ragforge.stages.generate.checks.checking import CheckedCandidate
 from ragforge.stages.generate.gates.checking import check
-from ragforge.stages.generate.gates.repeated_questions import Taken
+from ragforge.stages.generate.gates.repeated_questions import QuestionsAsked
 from ragforge.stages.generate.plan import OpenCell, Sources
 from ragforge.stages.generate.truth import query_id
 from ragforge.stages.runner import Work, Workers, run
@@ -46,7 +46,7 @@ _WRITER_FAILED = "writer_failed"
 class Checker(Protocol):
     """Checks what passed the rules."""
 
-    async def check(self, items: Sequence[Anchored]) -> list[Checked]:
+    async def check(self, items: Sequence[Anchored]) -> list[CheckedCandidate]:
         """Return the gates' verdicts on each candidate, in their order.
 
         Raises:
@@ -112,7 +112,7 @@ class Generation:
 
     writer: QueryWriter
     brief: Callable[[Slot], Awaitable[Brief | None]]
-    taken: Taken
+    taken: QuestionsAsked
     checks: Checker | None
     workers: Workers
 
@@ -266,7 +266,7 @@ class _Wave:
                     lines.append(line)
                 self._heed(result)
 
-    def _heed(self, result: Checked) -> None:
+    def _heed(self, result: CheckedCandidate) -> None:
         """Stop where the checker seems to be down."""
         is_unknown = any(gate.verdict == "unknown" for gate in result.gates)
         self.generated.n_unknown = self.generated.n_unknown + 1 if is_unknown else 0
@@ -291,7 +291,7 @@ class _Wave:
             self.generated.reject(line.brief.slot.slot_id, place, candidate, verdict)
         return None
 
-    def _accept(self, item: Anchored, checked: Checked | None) -> None:
+    def _accept(self, item: Anchored, checked: CheckedCandidate | None) -> None:
         slot = item.brief.slot
         query = _accepted(item, checked)
         self.accepted.add(slot.slot_id)
@@ -312,7 +312,7 @@ def _id_of(item: Anchored) -> str:
     return query_id(said or candidate.question, item.brief.slot.language)
 
 
-def _accepted(item: Anchored, checked: Checked | None) -> Query:
+def _accepted(item: Anchored, checked: CheckedCandidate | None) -> Query:
     """Return the query that a candidate becomes.
 
     Args:

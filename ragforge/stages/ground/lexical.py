@@ -6,7 +6,7 @@ from ragforge.records import Grounding, Provenance
 from ragforge.stages.answer.lexical import unsupported_sentences
 from ragforge.stages.ground.citations import read_marks
 from ragforge.stages.ground.parts import Exchange, is_statement, spans
-from ragforge.stages.ground.settling import Checked, settle, settled_by_rule
+from ragforge.stages.ground.settling import PlacedClaim, settle, settled_by_rule
 from ragforge.stages.words import content_stems, sentences
 
 _NAME = "offline-lexical-ground-1"
@@ -33,7 +33,7 @@ class LexicalGrounder:
         return settle(exchange, cited, claims, (), self.provenance)
 
 
-def _checked(part: Location, answer: str, exchange: Exchange) -> Checked:
+def _checked(part: Location, answer: str, exchange: Exchange) -> PlacedClaim:
     sentence = answer[part.start : part.end]
     places = tuple(
         place
@@ -41,7 +41,7 @@ def _checked(part: Location, answer: str, exchange: Exchange) -> Checked:
         if not unsupported_sentences(sentence, (passage.text,))
     )
     quote = _nearest(sentence, exchange.passages[places[0]].text) if places else ""
-    return Checked((part,), places, quote)
+    return PlacedClaim((part,), places, quote)
 
 
 def _nearest(sentence: str, text: str) -> str:

@@ -20,7 +20,7 @@ from ragforge.stages.ground.parts import (
     spans,
 )
 from ragforge.stages.ground.settling import (
-    Checked,
+    PlacedClaim,
     contradiction,
     counted_once,
     lay_out,
@@ -134,7 +134,9 @@ def _flags(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted({flag for text in texts for flag in flags(text)}))
 
 
-def _checked(reply: ClaimsReply, cited: CitedText, passages: Mapping[str, str]) -> list[Checked]:
+def _checked(
+    reply: ClaimsReply, cited: CitedText, passages: Mapping[str, str]
+) -> list[PlacedClaim]:
     names, wording = list(passages), cited.wording
     checked = []
     for item in reply.claims:
@@ -146,7 +148,7 @@ def _checked(reply: ClaimsReply, cited: CitedText, passages: Mapping[str, str]) 
             assert at is not None
             quote = text[at.start : at.end]
         places = dict.fromkeys(names.index(name) for name, _ in evidence)
-        checked.append(Checked(tuple(wording.locations(item.claim)), tuple(places), quote))
+        checked.append(PlacedClaim(tuple(wording.locations(item.claim)), tuple(places), quote))
     return checked
 
 

@@ -17,7 +17,7 @@ RULES = Provenance(kind="rule", model="ground-rules-1")
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class PlacedClaim:
     """A claim that was held against the passages.
 
     Args:
@@ -108,7 +108,7 @@ def contradiction(layout: Layout, supported: Sequence[bool], words: str) -> tupl
     return None
 
 
-def counted_once(claims: Sequence[Checked], words: str) -> list[Checked]:
+def counted_once(claims: Sequence[PlacedClaim], words: str) -> list[PlacedClaim]:
     """Return claims in the order of the answer, no two of one support sharing content words.
 
     A claim that lies within others is left out; those that overlap become one.
@@ -131,7 +131,7 @@ def counted_once(claims: Sequence[Checked], words: str) -> list[Checked]:
     return sorted(found, key=lambda claim: (claim.spans[0].start, claim.spans[0].end))
 
 
-def _joined(members: Sequence[int], claims: Sequence[Checked], layout: Layout) -> Checked:
+def _joined(members: Sequence[int], claims: Sequence[PlacedClaim], layout: Layout) -> PlacedClaim:
     spans: list[Location] = []
     for here in sorted(
         (place for member in members for place in layout.own[member]), key=lambda one: one.start
@@ -141,7 +141,7 @@ def _joined(members: Sequence[int], claims: Sequence[Checked], layout: Layout) -
         else:
             spans.append(here)
     places = dict.fromkeys(place for member in members for place in claims[member].places)
-    return Checked(tuple(spans), tuple(places), claims[members[0]].quote)
+    return PlacedClaim(tuple(spans), tuple(places), claims[members[0]].quote)
 
 
 def _n_stems(place: Location, words: str) -> int:
@@ -163,7 +163,7 @@ def settled_by_rule(exchange: Exchange, cited: CitedText) -> Grounding | None:
 def settle(
     exchange: Exchange,
     cited: CitedText,
-    claims: Sequence[Checked],
+    claims: Sequence[PlacedClaim],
     unclaimed: Sequence[str],
     by: Provenance,
 ) -> Grounding:
@@ -210,7 +210,7 @@ def _unmeasured(exchange: Exchange, cited: CitedText, rule: str, by: Provenance)
     )
 
 
-def _with_repeats(claim: Checked, exchange: Exchange) -> Checked:
+def _with_repeats(claim: PlacedClaim, exchange: Exchange) -> PlacedClaim:
     """Return a claim with the passages that have the same text as one that says it."""
     if not claim.places:
         return claim
@@ -220,10 +220,10 @@ def _with_repeats(claim: Checked, exchange: Exchange) -> Checked:
         for place, passage in enumerate(exchange.passages)
         if place not in claim.places and fold(passage.text) in said
     )
-    return Checked(claim.spans, (*claim.places, *repeats), claim.quote)
+    return PlacedClaim(claim.spans, (*claim.places, *repeats), claim.quote)
 
 
-def _claim(claim: Checked, exchange: Exchange, cited: CitedText) -> Claim:
+def _claim(claim: PlacedClaim, exchange: Exchange, cited: CitedText) -> Claim:
     first = claim.spans[0]
     names = (exchange.passages[place].chunk_id for place in claim.places)
     return Claim(
@@ -235,7 +235,7 @@ def _claim(claim: Checked, exchange: Exchange, cited: CitedText) -> Claim:
 
 
 def _citations(
-    exchange: Exchange, cited: CitedText, claims: Sequence[Checked]
+    exchange: Exchange, cited: CitedText, claims: Sequence[PlacedClaim]
 ) -> tuple[Citation, ...]:
     """Return the citations, each chunk once a sentence; none for sentences that claim nothing."""
     citations: dict[tuple[str, str], Citation] = {}
@@ -261,7 +261,7 @@ def _precision(citations: Sequence[Citation]) -> float | None:
     return supporting / len(citations) if citations else None
 
 
-def _recall(cited: CitedText, claims: Sequence[Checked]) -> float | None:
+def _recall(cited: CitedText, claims: Sequence[PlacedClaim]) -> float | None:
     """Return the share of sentences with claims that are borne out by what is cited for them.
 
     Source: after the citation recall of Gao et al. 2023, arXiv 2305.14627.
@@ -284,5 +284,5 @@ def _cited_for(sentence: Location, marks: Sequence[Mark]) -> Iterator[int]:
                 yield from ref.places
 
 
-def _touches(claim: Checked, part: Location) -> bool:
+def _touches(claim: PlacedClaim, part: Location) -> bool:
     return any(span.start < part.end and part.start < span.end for span in claim.spans)

@@ -7,9 +7,10 @@ from versioned_sets import make_set, refreshed
 
 from ragforge.errors import DataError, UsageError
 from ragforge.files.manifest import RunOrigin, digest_file
+from ragforge.files.set.integrity import accept_changes
 from ragforge.files.set.opening import create_dataset, open_dataset
 from ragforge.files.set.paths import VERSIONS, version_name
-from ragforge.files.set.query_selection import Wanted, choose
+from ragforge.files.set.query_selection import RequestedQueries, choose
 from ragforge.files.set.stale_runs import (
     RunStatus,
     chunks_of_runs,
@@ -18,7 +19,6 @@ from ragforge.files.set.stale_runs import (
     unasked_queries,
     usable_runs,
 )
-from ragforge.files.set.wholeness import accept_changes
 from ragforge.records import Answer, Chunk, Failure, Hit, Query, Ranking
 
 N = 20
@@ -341,7 +341,7 @@ def test_a_query_on_which_the_retriever_failed_was_asked(dataset):
 def test_a_run_for_a_part_of_the_queries_lacks_none_of_the_others(dataset):
     """It was made without them, and is measured on its part."""
     asked(dataset, q1="?", q2="other?")
-    part = dataset.choosing(choose(dataset.accepted_queries(), Wanted(sample=1)))
+    part = dataset.choosing(choose(dataset.accepted_queries(), RequestedQueries(sample=1)))
     [query] = part.queries()
     answer = ranking("c00", query_id=query.query_id).for_question(query.asked)
     part.write_run("mine", [answer], origin_of(dataset))

@@ -6,7 +6,7 @@ from ragforge.config import EvaluateSettings
 from ragforge.errors import DataError, UsageError
 from ragforge.evaluating.summary import summarise_system
 from ragforge.files.set.opening import create_dataset
-from ragforge.files.set.query_selection import Wanted, choose
+from ragforge.files.set.query_selection import RequestedQueries, choose
 from ragforge.measures.comparing import RunPair, compare_pairs
 from ragforge.pipeline.comparing.answers import compare_answers
 from ragforge.pipeline.comparing.deciding import ComparisonOptions
@@ -79,7 +79,7 @@ def test_all_systems_are_compared_where_none_is_named(dataset):
 def test_systems_on_other_queries_are_in_nobodys_way(dataset):
     """A sample of its own for one system must not end commands that are about others."""
     queries = dataset.accepted_queries()
-    small, other = (choose(queries, Wanted(sample=3, seed=seed)) for seed in (1, 2))
+    small, other = (choose(queries, RequestedQueries(sample=3, seed=seed)) for seed in (1, 2))
     assert not other.query_ids <= small.query_ids
     dataset.choosing(small).write_answers("small", answers(sorted(small.query_ids)))
     part = dataset.choosing(other)

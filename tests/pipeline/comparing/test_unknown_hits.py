@@ -5,9 +5,9 @@ import pytest
 from ragforge.config import EvaluateSettings
 from ragforge.evaluating.gate import Rules, Threshold
 from ragforge.files.manifest import RunOrigin
+from ragforge.files.set.integrity import chunks_digest
 from ragforge.files.set.opening import create_dataset
 from ragforge.files.set.unknown_hits import unknown_run_text
-from ragforge.files.set.wholeness import chunks_digest
 from ragforge.pipeline.comparing.runs import compare_runs
 from ragforge.pipeline.gating.verdict import check_run, evaluate_for
 from ragforge.records import Chunk, Evidence, Hit, Judgment, Query, Ranking

@@ -5,7 +5,7 @@ from devtools import FLAGS, NEEDS_BROWSER, navigate, opened
 from label_samples import HOSTILE, sampled_set
 
 from ragforge.files.set.calibrations import calibration_files
-from ragforge.pipeline.labelling import Wanted, labelling, take_label_file, write_label_page
+from ragforge.pipeline.labelling import LabelSelection, labelling, take_label_file, write_label_page
 
 pytestmark = NEEDS_BROWSER
 READY = (
@@ -41,7 +41,7 @@ def label_page(browser, dataset, labeller="Ann", **wanted):
     """Open the page on which somebody labels."""
     files = calibration_files(dataset)
     path = dataset.path.parent / f"{labeller}.html"
-    found = labelling(dataset, files, Wanted(labeller, **wanted))
+    found = labelling(dataset, files, LabelSelection(labeller, **wanted))
     write_label_page(dataset, files, found, path)
     navigate(browser, path)
     browser.value(READY)

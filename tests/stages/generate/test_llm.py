@@ -12,7 +12,7 @@ from ragforge.llm.chat import ChatReply
 from ragforge.records import QueryType, Slot, Turn
 from ragforge.stages.generate.candidates import Anchored, Brief, Quoted, Rejection
 from ragforge.stages.generate.gates.checking import check
-from ragforge.stages.generate.gates.repeated_questions import Taken
+from ragforge.stages.generate.gates.repeated_questions import QuestionsAsked
 from ragforge.stages.generate.kinds import KINDS, PROMPTS
 from ragforge.stages.generate.llm import LLMQueryWriter
 
@@ -382,7 +382,7 @@ def test_what_an_obedient_model_writes_is_rejected(write, brief, changes, code):
     given = brief(language="en")
     [candidate] = write(said({**PROPOSAL, **changes}), given)
 
-    found = check(candidate, given, Taken(), 0)
+    found = check(candidate, given, QuestionsAsked(), 0)
 
     assert isinstance(found, Rejection)
     assert found.code == code
@@ -393,7 +393,7 @@ def test_what_lacks_a_part_is_rejected(write, brief):
     given = brief(language="en")
     [blank, whole] = write(said({"question": "Why do whales eat?"}, PROPOSAL), given)
 
-    codes = [check(each, given, Taken(), 0) for each in (blank, whole)]
+    codes = [check(each, given, QuestionsAsked(), 0) for each in (blank, whole)]
 
     assert codes[0] == Rejection("schema", "no answer")
     assert isinstance(codes[1], Anchored)

@@ -3,7 +3,7 @@ import pytest
 from ragforge.records import Chunk, Slot
 from ragforge.stages.generate.candidates import Anchored, Brief
 from ragforge.stages.generate.gates.checking import check
-from ragforge.stages.generate.gates.repeated_questions import Taken
+from ragforge.stages.generate.gates.repeated_questions import QuestionsAsked
 from ragforge.stages.generate.rules import RuleQueryWriter, draw
 
 SENTENCE = "Every thread takes the lock before it writes."
@@ -171,7 +171,7 @@ def test_candidates_pass_the_gates(source, wait):
     brief = Brief(slot, (source,))
     candidates = wait(RuleQueryWriter(7).write(brief, []))
 
-    found = [check(each, brief, Taken(), at) for at, each in enumerate(candidates)]
+    found = [check(each, brief, QuestionsAsked(), at) for at, each in enumerate(candidates)]
 
     assert {type(each) for each in found} == {Anchored}
 

@@ -9,8 +9,8 @@ from ragforge.errors import BudgetError, CallError
 from ragforge.observe import silent
 from ragforge.records import Chunk, GateResult, Lineage, Measured
 from ragforge.stages.generate.candidates import Brief, Candidate, Quoted
-from ragforge.stages.generate.checks.checking import Checked
-from ragforge.stages.generate.gates.repeated_questions import Taken
+from ragforge.stages.generate.checks.checking import CheckedCandidate
+from ragforge.stages.generate.gates.repeated_questions import QuestionsAsked
 from ragforge.stages.generate.plan import OpenCell, Sources
 from ragforge.stages.generate.quotas import make_cells
 from ragforge.stages.generate.stage import IN_VAIN, Generated, Generation, generate
@@ -86,7 +86,7 @@ class Verdicts:
         verdict = next((v for word, v in self.by_word.items() if word in text), "pass")
         gate = GateResult(gate="independent_answer", verdict=verdict, reason="told")
         measured = Measured(agreement="agrees", closed_book="not solved")
-        return Checked((gate,), verdict == "pass", measured, ("k1", "k2"))
+        return CheckedCandidate((gate,), verdict == "pass", measured, ("k1", "k2"))
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def generated(wait):
             return Brief(slot, tuple(by_id[chunk_id] for chunk_id in slot.chunk_ids))
 
         how = Generation(
-            writer, brief or of, taken or Taken(), checks, Workers(concurrency, silent)
+            writer, brief or of, taken or QuestionsAsked(), checks, Workers(concurrency, silent)
         )
         made = Generated()
         try:
@@ -266,7 +266,7 @@ def test_a_question_that_failed_its_check_is_not_checked_again(generated):
 
 def test_what_the_set_has_is_not_asked_again(generated):
     """Retired questions must not come back either."""
-    taken = Taken()
+    taken = QuestionsAsked()
     taken.add("q_old", question(corpus()[0]))
 
     made = generated(Writer(), 12, taken=taken)

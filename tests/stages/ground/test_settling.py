@@ -4,7 +4,7 @@ from ragforge.corpus.quote_locations import Location
 from ragforge.records import Citation, Provenance
 from ragforge.stages.ground.citations import read_marks
 from ragforge.stages.ground.settling import (
-    Checked,
+    PlacedClaim,
     contradiction,
     counted_once,
     lay_out,
@@ -32,7 +32,7 @@ def settled(exchange):
 
     def _checked(text, words, places):
         at = text.index(words)
-        return Checked((Location(at, at + len(words)),), places, "quote" if places else "")
+        return PlacedClaim((Location(at, at + len(words)),), places, "quote" if places else "")
 
     return go
 
@@ -195,7 +195,7 @@ def counted():
     """Count claims, each with its places; return their words."""
 
     def go(claims):
-        checked = [Checked(tuple(at(part)), places, "") for part, places in claims.items()]
+        checked = [PlacedClaim(tuple(at(part)), places, "") for part, places in claims.items()]
         return [
             [TEXT[span.start : span.end] for span in claim.spans]
             for claim in counted_once(checked, TEXT)

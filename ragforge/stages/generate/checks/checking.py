@@ -58,7 +58,7 @@ _LONGEST_REASON = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedCandidate:
     """Verdicts of the gates on a candidate.
 
     Args:
@@ -143,9 +143,9 @@ class GateProgress:
         self._add("unknown", f"{failure.kind}: {failure.message}", None)
         self.failures.append(failure)
 
-    def checked(self) -> Checked:
+    def checked(self) -> CheckedCandidate:
         """Return how it ended."""
-        return Checked(
+        return CheckedCandidate(
             gates=tuple(self.results),
             passed=self.has_passed,
             measured=Measured(closed_book=self.closed_book, agreement=self.agreement),
@@ -217,7 +217,7 @@ class Checks:
     corpus: Corpus
     workers: Workers
 
-    async def check(self, candidates: Sequence[Anchored]) -> list[Checked]:
+    async def check(self, candidates: Sequence[Anchored]) -> list[CheckedCandidate]:
         """Return what became of each candidate, in their order.
 
         A call that fails leaves its gate unknown, which is no pass. The more candidates at a

@@ -16,7 +16,7 @@ from ragforge.stages.answer.refusals import abstains, speaks_of_absence
 from ragforge.stages.generate.candidates import Anchored, Brief, Candidate, Quoted, Rejection
 from ragforge.stages.generate.gates.languages import wrong_language
 from ragforge.stages.generate.gates.prose import no_prose
-from ragforge.stages.generate.gates.repeated_questions import Taken
+from ragforge.stages.generate.gates.repeated_questions import QuestionsAsked
 from ragforge.stages.generate.gates.shape import (
     bad_form,
     bad_length,
@@ -54,7 +54,9 @@ _CERTAIN_OF_ANSWER = 4
 """Foreign function words that an answer takes; it may name more foreign things than a question."""
 
 
-def check(candidate: Candidate, brief: Brief, taken: Taken, place: int) -> Anchored | Rejection:
+def check(
+    candidate: Candidate, brief: Brief, taken: QuestionsAsked, place: int
+) -> Anchored | Rejection:
     """Return a candidate with its evidence, or the first gate it fails.
 
     Args:
@@ -139,7 +141,7 @@ def _other_language(candidate: Candidate, language: str) -> Rejection | None:
     return Rejection("language", f"the answer reads as {other}, not {language}") if other else None
 
 
-def _asked_already(candidate: Candidate, taken: Taken) -> Rejection | None:
+def _asked_already(candidate: Candidate, taken: QuestionsAsked) -> Rejection | None:
     clash = taken.clash(candidate.asked)
     if clash is None:
         return None

@@ -123,7 +123,7 @@ class _Question:
     names: frozenset[str]
 
 
-class Taken:
+class QuestionsAsked:
     """The questions that are asked already, whatever became of them."""
 
     def __init__(self, questions: Iterable[tuple[str, str]] = ()) -> None:

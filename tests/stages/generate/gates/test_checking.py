@@ -6,7 +6,7 @@ import pytest
 from ragforge.records import Evidence
 from ragforge.stages.generate.candidates import Anchored, Quoted, Rejection
 from ragforge.stages.generate.gates.checking import check
-from ragforge.stages.generate.gates.repeated_questions import Taken
+from ragforge.stages.generate.gates.repeated_questions import QuestionsAsked
 
 CODES = {
     "schema",
@@ -68,7 +68,7 @@ def anchor(text, quotes, start=0, end=0):
     chunk = chunk.model_copy(update={"text": text, "start": start, "end": end})
     brief = dataclasses.replace(FACT.brief, chunks=(chunk,))
     candidate = dataclasses.replace(FACT.candidate, quotes=tuple(map(Quoted, quotes)))
-    return check(candidate, brief, Taken(), 2)
+    return check(candidate, brief, QuestionsAsked(), 2)
 
 
 def test_evidence_has_offsets_in_the_document_and_what_stands_around_it():
@@ -133,7 +133,7 @@ def test_of_several_places_evidence_is_the_one_that_cuts_nothing():
 def test_hops_are_counted_by_passage():
     """Quotes of different hops are all needed; two of one passage are one hop."""
     one = HONEST["multi-hop across"]
-    found = check(one.candidate, one.brief, Taken(), 0)
+    found = check(one.candidate, one.brief, QuestionsAsked(), 0)
 
     assert [evidence.hop for evidence in found.evidence] == [1, 2]
 
@@ -147,14 +147,14 @@ def test_a_quote_of_the_other_passage_is_named_as_such():
     brief = dataclasses.replace(one.brief, slot=one.brief.slot.model_copy(update={"type": "fact"}))
     swapped = dataclasses.replace(swapped, type="comparison")
 
-    assert check(swapped, brief, Taken(), 0) == Rejection(
+    assert check(swapped, brief, QuestionsAsked(), 0) == Rejection(
         "quote_not_found", "'socksio package' stands in passage 2, not in 1"
     )
 
 
 def test_a_question_that_is_taken_says_by_which():
     """Who reads the rejections wants to see the other one."""
-    taken = Taken([("q_1", FACT.candidate.question.upper())])
+    taken = QuestionsAsked([("q_1", FACT.candidate.question.upper())])
 
     assert check(FACT.candidate, FACT.brief, taken, 0) == Rejection("duplicate", "of q_1")
 
@@ -163,10 +163,12 @@ def test_a_follow_up_clashes_by_what_it_stands_for():
     """ "And why?" is no duplicate of another "And why?"."""
     one = HONEST["a short follow-up"]
 
-    assert isinstance(check(one.candidate, one.brief, Taken([("q", "And why?")]), 0), Anchored)
-    assert check(one.candidate, one.brief, Taken([("q", one.candidate.standalone)]), 0) == (
-        Rejection("duplicate", "of q")
+    assert isinstance(
+        check(one.candidate, one.brief, QuestionsAsked([("q", "And why?")]), 0), Anchored
     )
+    assert check(
+        one.candidate, one.brief, QuestionsAsked([("q", one.candidate.standalone)]), 0
+    ) == (Rejection("duplicate", "of q"))
 
 
 @pytest.mark.parametrize(
@@ -177,7 +179,9 @@ def test_a_follow_up_clashes_by_what_it_stands_for():
 @pytest.mark.parametrize("part", ["question", "answer"])
 def test_a_part_of_100_kb_is_turned_away(part, text):
     """A pattern that looks back over all of it would hold the run for minutes."""
-    found = check(dataclasses.replace(FACT.candidate, **{part: text}), FACT.brief, Taken(), 0)
+    found = check(
+        dataclasses.replace(FACT.candidate, **{part: text}), FACT.brief, QuestionsAsked(), 0
+    )
 
     assert found.code in ("schema", "question_length", "answer_length")
 
@@ -225,7 +229,7 @@ def test_a_section_title_without_a_mark_is_a_heading():
     candidate = dataclasses.replace(FACT.candidate, quotes=(Quoted("Idle time of sockets"),))
     brief = dataclasses.replace(FACT.brief, chunks=(chunk,))
 
-    assert check(candidate, brief, Taken(), 0).code == "quote_too_short"
+    assert check(candidate, brief, QuestionsAsked(), 0).code == "quote_too_short"
 
 
 @pytest.mark.parametrize(

@@ -2,21 +2,21 @@
 
 import pytest
 
-from ragforge.stages.generate.gates.repeated_questions import Clash, Taken, normal_question
+from ragforge.stages.generate.gates.repeated_questions import Clash, QuestionsAsked, normal_question
 
 LONG = "How do I {} redirects for every request of an async client in httpx {}?"
 
 
 def test_the_same_but_for_case_and_signs_is_the_same():
     """Two equal queries would count twice in every mean."""
-    taken = Taken([("q1", "What is BM25?")])
+    taken = QuestionsAsked([("q1", "What is BM25?")])
 
     assert taken.clash("what is bm25 ??") == Clash("q1", "What is BM25?", 1.0, True)
 
 
 def test_a_question_keeps_its_first_id():
     """The report names the one that is in the set."""
-    taken = Taken([("q1", "What is BM25?")])
+    taken = QuestionsAsked([("q1", "What is BM25?")])
     taken.add("q2", "What is BM25")
 
     assert len(taken) == 1
@@ -47,7 +47,7 @@ def test_a_question_keeps_its_first_id():
 def test_nearly_the_same_is_found_either_way(first, second):
     """Two wordings of one question count twice as well."""
     for one, other in ((first, second), (second, first)):
-        clash = Taken([("q1", one)]).clash(other)
+        clash = QuestionsAsked([("q1", one)]).clash(other)
         similarity = clash.similarity if clash else 0.0
         assert similarity >= 0.8, (one, other)
 
@@ -85,13 +85,13 @@ def test_nearly_the_same_is_found_either_way(first, second):
 )
 def test_what_differs_in_a_number_a_name_or_a_negation_is_another_question(first, second):
     """Their answers differ, however much else they share."""
-    assert Taken([("q1", first)]).clash(second) is None
-    assert Taken([("q1", second)]).clash(first) is None
+    assert QuestionsAsked([("q1", first)]).clash(second) is None
+    assert QuestionsAsked([("q1", second)]).clash(first) is None
 
 
 def test_the_nearest_is_named():
     """The reason shows the one a reader would call the same."""
-    taken = Taken(
+    taken = QuestionsAsked(
         [
             ("q1", "What is the default timeout of the httpx client in total right here?"),
             ("q2", "What is the default timeout of an httpx client in total?"),
@@ -104,7 +104,7 @@ def test_the_nearest_is_named():
 @pytest.mark.parametrize("question", ["", "???"])
 def test_a_question_without_words_clashes_with_nothing(question):
     """It is turned away for its form, not as a copy."""
-    assert Taken([("q1", "What is BM25?")]).clash(question) is None
+    assert QuestionsAsked([("q1", "What is BM25?")]).clash(question) is None
 
 
 def test_the_normal_form_folds_case_signs_and_compatibility_forms():

@@ -143,7 +143,7 @@ class _OpenPlaces:
         return [place for place in places if place not in taken]
 
 
-class CountedOnce:
+class RepeatedPassages:
     """Tells, for the rankings of one run, which graded texts are a passage that counts already.
 
     The first of a ranking counts. Grades stay what they are: a text that is less relevant than

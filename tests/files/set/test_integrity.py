@@ -2,8 +2,8 @@ import pytest
 from versioned_sets import make_set, refreshed
 
 from ragforge.errors import DataError
+from ragforge.files.set.integrity import accept_changes, require_whole
 from ragforge.files.set.opening import open_dataset
-from ragforge.files.set.wholeness import accept_changes, require_whole
 
 
 @pytest.fixture

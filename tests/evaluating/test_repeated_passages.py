@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragforge.evaluating.counted_once import CountedOnce, Passages, Place
+from ragforge.evaluating.repeated_passages import Passages, Place, RepeatedPassages
 from ragforge.records import text_id
 
 SENTENCE, OTHER = text_id("sentence"), text_id("other")
@@ -33,7 +33,7 @@ def places_of(chunk_id):
 
 def graded(hits, grades, rel_threshold=2):
     passages = Passages(places_of, lambda chunk_id: LETTERS.get(chunk_id, ""))
-    once = CountedOnce({"q": hits}, passages)
+    once = RepeatedPassages({"q": hits}, passages)
     return once.graded("q", grades, rel_threshold)
 
 
@@ -89,7 +89,7 @@ def test_hits_that_read_the_same_may_stand_in_two_places():
     """Nothing tells which of them is which, so that both count where they were found."""
     one, two = text_id("same"), text_id("same", "hit 2")
     passages = Passages(lambda _: (), lambda _: "thesametextinseveralplaces")
-    once = CountedOnce({"q": [one, two]}, passages)
+    once = RepeatedPassages({"q": [one, two]}, passages)
 
     assert once.graded("q", {one: 3, two: 3}, 2) == {one: 3, two: 3}
 
