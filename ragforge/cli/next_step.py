@@ -148,7 +148,7 @@ def _after_unknown(arguments: argparse.Namespace, report: "ComparisonReport") ->
     """Say what would tell which run is better."""
     decisive = report.of_measure(report.measures[0])
     fair = [item.fair_measure for item in decisive]
-    if any(item.withheld and item.withheld == item.not_by_question for item in decisive):
+    if any(item.lacks_questions for item in decisive):
         words = ["worst", *_source(arguments), "--run", report.names[-1]]
         say_next(arguments, words, "more questions, not more wordings, show smaller differences")
     elif any(fair):

@@ -109,6 +109,11 @@ class Compared:
     once none is shown. "" where one is, or no question has several wordings."""
 
     @property
+    def lacks_questions(self) -> bool:
+        """Whether the winner is withheld as it is one of several wordings of a few questions."""
+        return bool(self.withheld) and self.withheld == self.not_by_question
+
+    @property
     def outcome(self) -> Outcome:
         """Which is better: what the numbers say, unless the winner is withheld."""
         if self.withheld:

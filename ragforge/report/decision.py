@@ -28,6 +28,7 @@ several are better than others, and none than all. `level`: one run."""
 
 _NAME_CHARS: Final = 48
 _JUDGE: Final = "`ragforge compare --judge --model NAME` grades what is missing, and decides again."
+_SAMPLE: Final = "`ragforge calibrate sample`"
 _RETRY: Final = "`ragforge judge --retry-failed` asks again for the judgments that failed."
 _RETRIEVE: Final = "`ragforge retrieve`, or `ragforge answer`, asks again for what is missing."
 
@@ -304,6 +305,10 @@ def _next(item: Compared, report: ComparisonReport, summary: Summary) -> str:
     if item.fair_measure:
         names = f"{_name(item.comparison.a)} {_name(item.comparison.b)}"
         return f'`ragforge compare {names} -m "{item.fair_measure}"` gives both the same prompt.'
+    if item.lacks_questions:
+        return "compare on more questions: other wordings of the same ones tell nothing more."
+    if item.has_uneven_labels:
+        return f"{_SAMPLE} draws pairs of both for people to label."
     if item.outcome == "UNKNOWN" and report.calibration is not None:
         return _by_labels(item, report)
     if item.outcome == "UNKNOWN" and item.is_open:

@@ -81,6 +81,25 @@ def test_a_withheld_winner_is_unknown_and_not_drawn(summary):
     assert "--judge" in found.next_step
 
 
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        (
+            {"withheld": "by wordings", "not_by_question": "by wordings"},
+            "compare on more questions",
+        ),
+        ({"withheld": "of who graded", "has_uneven_labels": True}, "`ragforge calibrate sample`"),
+    ],
+)
+def test_what_no_grade_of_a_model_settles_asks_for_none(summary, changes, told):
+    """It would be bought in vain."""
+    found = decision_of(changed(summary, **changes))
+
+    assert found.kind == "unknown"
+    assert found.next_step.startswith(told)
+    assert "--judge" not in found.next_step
+
+
 def test_failures_that_could_turn_it_round_are_to_be_asked_again(summary):
     """More grades of what has one already would tell nothing."""
     bounds = {"withheld": "failed", "failure_bounds": Ends(-0.5, 0.5)}
