@@ -38,6 +38,8 @@ from ragforge.pipeline.comparing.undecided import better_mean
 from ragforge.records import AnswerGrade, Query
 from ragforge.records.judgments import origin_of
 
+_AT_ONCE: Final = "grade_answer"
+"""What a judge asks with --single-call."""
 Values: TypeAlias = Mapping[str, float]
 """By query id."""
 
@@ -217,23 +219,29 @@ def _two_judges(dataset: Dataset, a: SystemRecords, b: SystemRecords) -> str:
     grades = {item.query_id: item for item in a.graded}
     pairs = [(grades[new.query_id], new) for new in b.graded if new.query_id in grades]
     judges = [(_judge_of(old), _judge_of(new)) for old, new in pairs]
-    n_apart = sum(None not in pair and pair[0] != pair[1] for pair in judges)
-    if not n_apart:
+    apart = [new for (_, new), pair in zip(pairs, judges, strict=True) if _are_two(*pair)]
+    if not apart:
         return ""
-    where = f"in {plural(n_apart, 'query', 'queries')}"
+    where = f"in {plural(len(apart), 'query', 'queries')}"
     if any(pair[1] and pair[1][0] == "file" for pair in judges):
         return (
             f"{where} the two answers were graded in different files, so that a difference may be "
             "one of the judges; `ragforge answer --answers FILE --graded-by WHO` for both says "
             "that they are of one, `--model NAME` for both grades them by one"
         )
+    at_once = all(new.provenance and new.provenance.prompt == _AT_ONCE for new in apart)
+    name = f"{a.system} --single-call" if at_once else a.system
     return (
         f"{where} the two answers were graded by different "
         "judges, so that a difference may be one of the judges; `ragforge answer --dataset "
-        f"{dataset.path} --answers {dataset.path}/answers/{a.system}.jsonl --name {a.system}` with "
+        f"{dataset.path} --answers {dataset.path}/answers/{a.system}.jsonl --name {name}` with "
         f"the model that graded {b.system} grades all of {a.system} anew (--dry-run tells the "
         "price)"
     )
+
+
+def _are_two(old: tuple[str, ...] | None, new: tuple[str, ...] | None) -> bool:
+    return old is not None and new is not None and old != new
 
 
 def _judge_of(grade: AnswerGrade) -> tuple[str, ...] | None:

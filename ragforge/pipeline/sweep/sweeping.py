@@ -474,8 +474,8 @@ def _cut_warnings(
     whole = [each.configuration.cut_name for each in chunkings if _is_whole(each, longest)]
     if whole:
         yield (
-            f"{'; '.join(whole)}: no document is longer, so each is one chunk; larger sizes change "
-            "nothing"
+            f"{'; '.join(whole)}: no document is longer, so none is cut for its length; larger "
+            "sizes change nothing"
         )
     for each in chunkings:
         share = each.n_chunks * each.mean_chars / n_visible if n_visible else 1.0

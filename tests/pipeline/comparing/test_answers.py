@@ -252,6 +252,21 @@ def test_answers_that_two_judges_graded_have_no_winner(dataset, by_low, by_high,
     assert ("ragforge answer --dataset" in found.withheld) == withheld
 
 
+@pytest.mark.parametrize(
+    ("of_low", "of_high", "named"),
+    [("grade_facts", "grade_answer", True), ("grade_answer", "grade_facts", False)],
+)
+def test_the_command_grades_as_the_other_system_was_graded(dataset, of_low, of_high, named):
+    """By the other prompt the same model is another judge, and the same command settles nothing."""
+    for name, scores, prompt in (("low", LOW, of_low), ("high", HIGH, of_high)):
+        by = Provenance(kind="llm", model="one", prompt=prompt)
+        dataset.write_answer_grades(name, grades(scores, provenance=by))
+
+    found = compared(dataset, "score").items[0]
+
+    assert (found.outcome, "--name low --single-call`" in found.withheld) == ("UNKNOWN", named)
+
+
 def test_systems_without_a_common_value_of_a_measure_are_compared_by_the_others(dataset):
     """A file may bring verdicts and no scores; nothing is known then of the difference in score."""
     for name, scores in (("low", LOW), ("high", HIGH)):
