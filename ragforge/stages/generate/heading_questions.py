@@ -115,8 +115,9 @@ def heading_question(heading: str, title: str, answer: str) -> AskedByRule | Non
     if low.rstrip("!") in _TELL_NOTHING or _LETTERS.fullmatch(heading):
         return None
     general = _GENERAL.get(low) or (_IDENTIFIER.fullmatch(title) and _OF_CODE.get(low))
-    says_nothing = title.lower().startswith("how to ") or title.lower().rstrip("!") in _TELL_NOTHING
-    if title and general and not says_nothing:
+    is_name = not title.lower().startswith("how to ") and not title.endswith("?")
+    is_name = is_name and title.lower().rstrip("!") not in _TELL_NOTHING
+    if title and general and is_name:
         return _fact(general.format(lower_first(title)))
     heading = re.sub(r"\b([Yy])our\b", lambda y: "My" if y[1] == "Y" else "my", heading)
     asked = _done(heading) or _said_of(heading, answer)

@@ -59,6 +59,9 @@ _MARKS = ".,;:!?()[]{}\"'\u201c\u201d\u2018\u2019\u2013\u2014&/-\uff1f\u061f"
 def prose_sentences(text: str) -> Iterator[str]:
     """Yield the sentences, each an exact slice of the text; a wrapped one keeps its line ends."""
     for start, end in _paragraphs(text):
+        lines = text[start:end].splitlines()
+        if len(lines) > 1 and all(" | " in line for line in lines):
+            continue  # Rows of a table, as HTML is read.
         for part in _SENTENCE_END.split(text[start:end]):
             if part.strip():
                 yield part.strip()

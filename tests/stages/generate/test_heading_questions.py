@@ -41,6 +41,7 @@ from ragforge.stages.generate.heading_questions import heading_question
         ("How to lock a thread", "", "How do I lock a thread?"),
         ("Limitations", "Rate limits", "What are the limitations of rate limits?"),
         ("Setup", "How to use TLS", "What should I know about setup (How to use TLS)?"),
+        ("Usage", "What is TLS?", "What should I know about usage (What is TLS?)?"),
         ("Installation", "FastAPI", "How do I install FastAPI?"),
         ("tls_min_version", "TLS", "What does tls_min_version do (TLS)?"),
         ("--max-connections", "", "What does --max-connections do?"),

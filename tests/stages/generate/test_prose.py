@@ -22,6 +22,7 @@ from ragforge.stages.generate.rules import prose_sentences
             ["これは文です。", "次です\uff1f", "「そう。」と言う。"],
         ),
         ("هذه جملة. وهذه ثانية؟ نعم.", ["هذه جملة.", "وهذه ثانية؟", "نعم."]),
+        ("Plan | What it has\nFree | One lock.\n\nA | b is one.", ["A | b is one."]),
         ("Set it, i.e. `A`. So, e.g. B vs. C.", ["Set it, i.e. `A`.", "So, e.g. B vs. C."]),
         ("Use e.g. this one, v1.2. then", ["Use e.g. this one, v1.2. then"]),
     ],
