@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final, TypeAlias
 
 from ragforge.corpus.laid_out import BLANK, beyond
-from ragforge.corpus.letters import folded_letters
+from ragforge.corpus.letters import folded_letters, letters_of
 from ragforge.corpus.word_ends import binds, joins
 from ragforge.deferred import dataclass, pattern
 from ragforge.files.text import normalize
@@ -32,6 +32,11 @@ _REACH: Final = 48
 """Characters around the ends of a stretch that are looked at."""
 _FOOTNOTED: Final = 4
 """Letters of a word from which a raised number behind it is a footnote, and no power of a unit."""
+_WORD_AHEAD: Final = pattern(r"[^\W_]+(?:[.,:][0-9]+)*")
+_WORD_BACKWARDS: Final = pattern(r"(?:[0-9]+[.,:])*[^\W_]+")
+_SIGNS_BEHIND: Final = ("%", "\u2030", "\u00b0", "++", "#")
+_SIGNS_OF_MONEY: Final = ("$", "\u20ac", "\u00a3", "\u00a5")
+_LONGEST_WORD: Final = 40
 
 _AFFIXES: Final = "\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
 _ACCENT: Final = pattern(
@@ -418,3 +423,33 @@ def _unlettered(char: str) -> str:
     if char == BLANK or unicodedata.category(char) == "Cf" or _ACCENT.fullmatch(char):
         return ""
     return char if char in _RAISED_DASHES else unicodedata.normalize("NFKC", char)
+
+
+def signed_words(text: str) -> set[str]:
+    """Return the words of a text with the signs before or behind them; those without are left out.
+
+    Signs that may be markup count as such, and points and groups within numbers as nothing: they
+    are parts of these.
+    """
+    places = letters_of(text)[1]
+    found = set()
+    for at, readings in signs_of(text).items():
+        sign = min(readings, key=lambda each: (len(each), each)).strip()
+        before = (
+            text[max(0, int(places[at - 1]) + 1 - _LONGEST_WORD) : int(places[at - 1]) + 1]
+            if at
+            else ""
+        )
+        is_number = before[-1:].isdigit()
+        if not sign or (sign in (".", ",") and is_number):
+            continue
+        is_behind = sign.startswith(_SIGNS_BEHIND) or (
+            is_number and sign.startswith(_SIGNS_OF_MONEY)
+        )
+        if is_behind or at == len(places):
+            word = _WORD_BACKWARDS.match(before[::-1])
+            found.add(f"{word[0][::-1] if word else ''}{sign}".casefold())
+        else:
+            word = _WORD_AHEAD.match(text, int(places[at]))
+            found.add(f"{sign}{word[0] if word else ''}".casefold())
+    return found

@@ -12,7 +12,7 @@ from typing import Annotated, Final, Literal
 
 from ragforge.corpus.cut_ends import is_cut_anew
 from ragforge.corpus.quote_locations import FoldedText, Location, fold
-from ragforge.corpus.signed_words import signed_words
+from ragforge.corpus.signs import signed_words
 from ragforge.deferred import dataclass, pattern
 from ragforge.records import Behaviour, Provenance
 from ragforge.records.model import ConfigDict, Model
