@@ -28,7 +28,6 @@ several are better than others, and none than all. `level`: one run."""
 
 _NAME_CHARS: Final = 48
 _JUDGE: Final = "`ragforge compare --judge --model NAME` grades what is missing, and decides again."
-_SAMPLE: Final = "`ragforge calibrate sample`"
 _RETRY: Final = "`ragforge judge --retry-failed` asks again for the judgments that failed."
 _RETRIEVE: Final = "`ragforge retrieve`, or `ragforge answer`, asks again for what is missing."
 
@@ -302,19 +301,8 @@ def _grades(summary: Summary, of: str = "runs") -> Iterator[tuple[str, str]]:
 
 
 def _next(item: Compared, report: ComparisonReport, summary: Summary) -> str:
-    if item.fair_measure:
-        names = f"{_name(item.comparison.a)} {_name(item.comparison.b)}"
-        return f'`ragforge compare {names} -m "{item.fair_measure}"` gives both the same prompt.'
-    if item.lacks_questions:
-        return "compare on more questions: other wordings of the same ones tell nothing more."
-    if item.has_uneven_labels:
-        return f"{_SAMPLE} draws pairs of both for people to label."
-    if item.outcome == "UNKNOWN" and report.calibration is not None:
-        return _by_labels(item, report)
-    if item.outcome == "UNKNOWN" and item.is_open:
-        return f"{_RETRY} {_JUDGE}" if item.n_open > item.n_left_out else _RETRIEVE
     if item.outcome == "UNKNOWN":
-        return _JUDGE
+        return _settling(item, report)
     if item.better is None:
         power, keep = item.comparison.power, f"keep the cheaper one{_cheaper(item, summary)}"
         has_no_power = item.comparison.is_identity or item.corrected is not None
@@ -330,6 +318,22 @@ def _next(item: Compared, report: ComparisonReport, summary: Summary) -> str:
         "look at what it loses below, then let `ragforge gate` hold "
         f"{_name(item.better)} at this level in CI."
     )
+
+
+def _settling(item: Compared, report: ComparisonReport) -> str:
+    """Return what would tell which one is better, where that is not known."""
+    if item.fair_measure:
+        names = f"{_name(item.comparison.a)} {_name(item.comparison.b)}"
+        return f'`ragforge compare {names} -m "{item.fair_measure}"` gives both the same prompt.'
+    if item.lacks_questions:
+        return "compare on more questions: other wordings of the same ones tell nothing more."
+    if report.calibration is not None:
+        return _by_labels(item, report)
+    if item.has_uneven_labels:
+        return "`ragforge calibrate sample` draws pairs of both for people to label."
+    if item.is_open:
+        return f"{_RETRY} {_JUDGE}" if item.n_open > item.n_left_out else _RETRIEVE
+    return _JUDGE
 
 
 def _by_labels(item: Compared, report: ComparisonReport) -> str:
