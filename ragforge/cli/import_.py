@@ -300,6 +300,25 @@ def _check(arguments: argparse.Namespace) -> None:
     for is_wrong, message in refused:
         if is_wrong:
             raise UsageError(message)
+    _check_names(arguments)
+
+
+def _check_names(arguments: argparse.Namespace) -> None:
+    """Refuse two runs of one name: the second would take the place of the first."""
+    if len(arguments.run) < 2:
+        return
+    from ragforge.errors import UsageError
+    from ragforge.pipeline.intake.runs_and_qrels import run_name_of
+
+    named: dict[str, Path] = {}
+    for path, given in zip_longest(arguments.run, arguments.name, fillvalue=""):
+        name = given or run_name_of(Path(path))
+        if name in named:
+            raise UsageError(
+                f"{named[name]} and {path}: both runs would be called {name!r}; give each a --name "
+                "of its own"
+            )
+        named[name] = Path(path)
 
 
 def _queries(

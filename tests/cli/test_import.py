@@ -322,3 +322,21 @@ def test_relevant_ids_that_the_corpus_of_a_beir_folder_lacks_are_refused(beir, t
 
     assert (code, out.exists()) == (3, False)
     assert "1 relevant id is of no chunk and no document: q1: d9" in told
+
+
+def test_two_runs_of_one_name_are_refused(tmp_path, capsys):
+    """The second would take the place of the first, and be compared as if it were both."""
+    (tmp_path / "q.trec").write_text("q1 0 a 2\nq1 0 b 0\n")
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "run.trec").write_text("q1 Q0 a 1 1.0 t\n")
+    files = [word for name in ("old", "new") for word in ("--run", tmp_path / name / "run.trec")]
+    words = ("--qrels", tmp_path / "q.trec", *files, "--out", tmp_path / "set")
+
+    code, _, told = run(capsys, *words)
+    assert code == 2
+    assert "both runs would be called 'run'; give each a --name of its own" in told
+    assert not (tmp_path / "set").exists()
+
+    assert run(capsys, *words, "--name", "old", "--name", "new")[0] == 0
+    assert open_dataset(tmp_path / "set").run_names() == ["new", "old"]
