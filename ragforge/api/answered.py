@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ragforge.api.outcomes import failures_text
 from ragforge.api.results import Estimate, Result
 from ragforge.deferred import dataclass
+from ragforge.errors import DataError
 from ragforge.evaluating.formatting import share
 from ragforge.pipeline.job import Job
 from ragforge.records import Failure, Grounding
@@ -175,10 +176,17 @@ async def ask_and_grade(
         answers_only: Grade nothing.
 
     Raises:
-        UsageError, DataError, EndpointError, BudgetError: As for `ask_queries` and `grade`.
+        DataError: There is nothing to grade answers by, which is told before the system is asked.
+        UsageError, EndpointError, BudgetError: As for `ask_queries` and `grade`.
     """
     from ragforge.pipeline.answer.asking_systems import ask_queries
 
+    queries = dataset.require_queries()
+    if not answers_only and all(item.answerable and not item.expected_answer for item in queries):
+        raise DataError(
+            f"{dataset.path}: no query has an expected answer to grade by; --answers-only asks, "
+            "and grades nothing"
+        )
     asked = await ask_queries(dataset, system, name, job, again=again)
     if answers_only or not asked.path.exists():
         counted = {"system_calls": asked.n_asked} if job.mode.dry_run else None

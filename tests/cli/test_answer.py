@@ -557,3 +557,22 @@ def test_a_dry_run_counts_facts_that_are_out_of_date(dataset, answer, serve, cap
     assert answer(endpoint, "--dry-run", "--json") == 0
 
     assert json.loads(capsys.readouterr().out)["calls"] == 2
+
+
+def test_a_system_is_not_asked_what_nothing_can_grade(tmp_path, capsys, monkeypatch):
+    """Each answer may cost, and a table of questions alone says of none what is right."""
+    (tmp_path / "q.csv").write_text("question\nHow long?\nWhere?\n")
+    source = "asked = []\ndef ask(query):\n    asked.append(query)\n    return query\n"
+    (tmp_path / "asked_system.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    made = tmp_path / "set"
+    assert main(["import", str(tmp_path / "q.csv"), "--out", str(made)]) == 0
+    words = ["answer", "--dataset", str(made), "--system", "asked_system:ask", "--name", "s"]
+
+    assert main(words) == 3
+    assert "no query has an expected answer to grade by; --answers-only" in capsys.readouterr().err
+    from importlib import import_module
+
+    assert import_module("asked_system").asked == []
+    assert main([*words, "--answers-only"]) == 0
+    assert sorted(import_module("asked_system").asked) == ["How long?", "Where?"]
