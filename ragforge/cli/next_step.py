@@ -61,7 +61,7 @@ def after_queries(arguments: argparse.Namespace, dataset: "Dataset") -> None:
     """Say what comes after queries were made or brought in: two retrievers, judged and compared."""
     if not _is_read(arguments):
         return
-    if dataset.run_names():
+    if _ranked(dataset):
         after_runs(arguments, dataset)
         return
     settings = _settings(arguments)
@@ -89,26 +89,34 @@ def _measures_without_judge(dataset: "Dataset") -> list[str]:
 
 def after_runs(arguments: argparse.Namespace, dataset: "Dataset", run: str = "") -> None:
     """Say what comes after a run was made or brought in."""
-    names = dataset.run_names()
+    names = _ranked(dataset)
+    if not names:
+        return
+    is_judged = _is_judged(dataset)
     if len(names) > 1:
         others = [name for name in names if name != run]
         two = [others[-1], run] if run else names if len(names) == 2 else []
         words = ["compare", *_set(dataset), *two]
-        is_judged = _is_judged(dataset)
         more = [] if is_judged and not run else ["--judge", *_model(arguments)]
         say_next(arguments, [*words, *more], "which is better?")
-        return
-    words = ["judge", *_set(dataset), "--run", names[0], *_model(arguments)]
-    say_next(arguments, words, "grade what it retrieved")
+    elif is_judged and not run:
+        _say_evaluate(arguments, dataset, names[0])
+    else:
+        words = ["judge", *_set(dataset), "--run", names[0], *_model(arguments)]
+        say_next(arguments, words, "grade what it retrieved")
+
+
+def _say_evaluate(arguments: argparse.Namespace, dataset: "Dataset", run: str) -> None:
+    say_next(arguments, ["evaluate", *_set(dataset), "--run", run], "how good is it?")
 
 
 def after_judging(arguments: argparse.Namespace, dataset: "Dataset") -> None:
     """Say what comes after chunks were judged."""
-    names = dataset.run_names()
+    names = _ranked(dataset)
     if not names:
         after_queries(arguments, dataset)
     elif len(names) == 1:
-        say_next(arguments, ["evaluate", *_set(dataset), "--run", names[0]], "how good is it?")
+        _say_evaluate(arguments, dataset, names[0])
     else:
         two = names if len(names) == 2 else []
         say_next(arguments, ["compare", *_set(dataset), *two], "which is better?")
@@ -357,6 +365,13 @@ def _model(arguments: argparse.Namespace, otherwise: str = "") -> list[str]:
             text = ",".join(value) if isinstance(value, list | tuple) else str(value)
             words += [f"--{setting.flag}", text]
     return words or (["--model", otherwise] if otherwise else [])
+
+
+def _ranked(dataset: "Dataset") -> list[str]:
+    """Return the names of the runs that have a ranking: a retriever may have failed on all."""
+    files = dataset.manifest.files
+    entries = {name: files.get(f"runs/{name}.jsonl") for name in dataset.run_names()}
+    return [name for name, entry in entries.items() if entry is None or entry.records]
 
 
 def _is_judged(dataset: "Dataset") -> bool:

@@ -212,3 +212,27 @@ def test_generation_says_five_lines(documents, tmp_path, capsys):
     assert "sample size: 3 queries, too few" in told
     assert "Funnel" not in told
     assert "Funnel" in verbose
+
+
+def test_a_run_without_a_ranking_is_not_proposed(dataset, tmp_path, capsys, monkeypatch):
+    """A retriever that failed on all queries leaves a run behind, which is no rival."""
+    (tmp_path / "failing.py").write_text("def search(query, k):\n    raise OSError(query)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    words = ("retrieve", "--dataset", dataset, "--retriever")
+    assert run(capsys, *words, "failing:search", "--name", "zz")[0] == 4
+
+    _, _, told = run(capsys, *words, "chargram", "--name", "other")
+
+    assert "zz" in open_dataset(dataset).run_names()
+    assert "zz" not in next_of(told)
+
+
+def test_a_run_that_came_with_grades_is_measured(tmp_path, capsys):
+    """There is nothing to judge where neither chunks nor texts are."""
+    (tmp_path / "q.trec").write_text("q1 0 a 2\nq1 0 b 0\n")
+    (tmp_path / "r.trec").write_text("q1 Q0 a 1 1.0 t\n")
+    files = ("--qrels", tmp_path / "q.trec", "--run", tmp_path / "r.trec")
+
+    _, _, told = run(capsys, "import", *files, "--out", tmp_path / "set")
+
+    assert next_of(told) == ["evaluate", "--dataset", str(tmp_path / "set"), "--run", "r"]
