@@ -19,6 +19,8 @@ _PLACES_IN_WORDS: Final = ("nowhere", "placed", "ambiguous")
 _EXAMPLES: Final = 2
 _SHOWN: Final = 60
 """Characters of a text that is an example."""
+_MANY: Final = 3
+"""Rankings that are hardly the same by chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,10 @@ def _beginnings(texts: Iterable[RetrievedText]) -> tuple[str, ...]:
     return tuple(repr(one_line(text.text, _SHOWN)) for text in islice(texts, _EXAMPLES))
 
 
+def _ids(ranking: Ranking) -> tuple[str, ...]:
+    return tuple(hit.chunk_id for hit in ranking.ranking)
+
+
 def retrieval_warnings(name: str, rankings: Sequence[Ranking], known: Set[str]) -> Iterator[str]:
     """Yield sentences on what a retriever found.
 
@@ -130,6 +136,8 @@ def retrieval_warnings(name: str, rankings: Sequence[Ranking], known: Set[str]) 
     """
     if rankings and not any(item.ranking for item in rankings):
         yield f"run {name}: all {len(rankings)} rankings are empty; is there an index?"
+    elif len(rankings) >= _MANY and len({_ids(item) for item in rankings}) == 1:
+        yield f"run {name}: all {len(rankings)} rankings are the same; is the query read?"
     unknown = {hit.chunk_id for item in rankings for hit in item.ranking} - known
     if unknown:
         shown = ", ".join(sorted(unknown)[:3])

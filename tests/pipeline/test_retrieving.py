@@ -11,8 +11,9 @@ from ragforge.files.manifest import RunOrigin, digest_file
 from ragforge.files.set.opening import create_dataset
 from ragforge.observe import silent
 from ragforge.pipeline.job import Job
+from ragforge.pipeline.retrieved_counts import retrieval_warnings
 from ragforge.pipeline.retrieving import RunResult, make_runs, require_working
-from ragforge.records import Chunk, Failure, Judgment, Query
+from ragforge.records import Chunk, Failure, Judgment, Query, Ranking
 from ragforge.retrieval.local_models import is_installed
 
 MODULE = """
@@ -366,6 +367,21 @@ def test_that_all_rankings_are_empty_is_told(make, theirs):
 
     [note] = told.named("note")
     assert note.message == "warning: run nothing: all 2 rankings are empty; is there an index?"
+
+
+def test_that_all_rankings_are_the_same_is_told():
+    """A service that is asked under the wrong name answers every query alike."""
+
+    def ranking(query_id, *ids):
+        hits = [{"chunk_id": name, "score": 1.0} for name in ids]
+        return Ranking.model_validate({"query_id": query_id, "ranking": hits})
+
+    same = [ranking(name, "c1", "c2") for name in ("a", "b", "c")]
+
+    told = list(retrieval_warnings("fixed", same, {"c1", "c2"}))
+    assert told == ["run fixed: all 3 rankings are the same; is the query read?"]
+    other = [*same, ranking("d", "c2", "c1")]
+    assert list(retrieval_warnings("mine", other, {"c1", "c2"})) == []
 
 
 def test_each_retriever_is_made_once(make, theirs):
