@@ -50,7 +50,7 @@ class ChunkChange:
         doc_id_now: Returns the id that a document of before has now; its own where it is gone.
         chunking: How documents are cut now; "" where that is not known.
         moved: Documents whose text has another id now, which hits may name.
-        homeless: Documents of before whose name another has now, where nothing tells their own.
+        untraced: Documents of before whose name another has now, where nothing tells their own.
     """
 
     before: Callable[[], Iterable[Chunk]]
@@ -60,11 +60,11 @@ class ChunkChange:
     doc_id_now: Callable[[str], str]
     chunking: str = ""
     moved: MovedDocuments = NONE_MOVED
-    homeless: Set[str] = frozenset()
+    untraced: Set[str] = frozenset()
 
     def copy_before(self, doc_id: str, start: int, chunk_id: str) -> Copy:
         """Return a chunk of before among those with its text."""
-        home = "" if doc_id in self.homeless else self.doc_id_now(doc_id)
+        home = "" if doc_id in self.untraced else self.doc_id_now(doc_id)
         return Copy(doc_id, start, chunk_id, home)
 
     def home(self, doc_id: str) -> str:

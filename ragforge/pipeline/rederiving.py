@@ -129,11 +129,11 @@ def rederive_dataset(dataset: Dataset, prepared: Prepared) -> Rederivation:
             names has another text now, or its name another one with the same chunk.
     """
     documents = _Documents(dataset, prepared)
-    renamed, moved, homes = documents.renamed(), documents.moved(), documents.homes()
+    renamed, moved, new_doc_ids = documents.renamed(), documents.moved(), documents.new_ids()
     queries = [_in_documents_of_now(query, renamed) for query in dataset.all_queries()]
     with_evidence = {item.doc_id for query in queries for item in query.evidence}
     result = Rederivation(renamed=renamed, changed=documents.changed(with_evidence))
-    graded = GradedQuotes(dataset.each_judgment(), dataset.chunks(), queries, homes.of)
+    graded = GradedQuotes(dataset.each_judgment(), dataset.chunks(), queries, new_doc_ids.of)
     index = _index(queries, graded.documents, prepared)
     derived, evidence = _derive_all(queries, index, result)
     if result.n_quotes and not result.n_found:
@@ -141,7 +141,7 @@ def rederive_dataset(dataset: Dataset, prepared: Prepared) -> Rederivation:
             f"{dataset.path}: none of its {result.n_quotes} quotes stands in these chunks; they "
             "seem to be of other documents"
         )
-    moves = _NewChunkIds(dataset, prepared, homes, moved)
+    moves = _NewChunkIds(dataset, prepared, new_doc_ids, moved)
     followed = graded.place(index)
     old = dataset.judgments()
     texts = [one for one in old if is_text_id(one.chunk_id)]
@@ -153,7 +153,9 @@ def rederive_dataset(dataset: Dataset, prepared: Prepared) -> Rederivation:
         *evidence,
     ]
     if corpus_digest(dataset) != prepared.digest:
-        result.runs = carry_runs(dataset, dataset, chunk_change(dataset, prepared, homes, moved))
+        result.runs = carry_runs(
+            dataset, dataset, chunk_change(dataset, prepared, new_doc_ids, moved)
+        )
     pool = moved_pool(dataset.pool(), moves)
     if pool or dataset.pool():
         dataset.write_pool(pool)
@@ -207,24 +209,24 @@ def _index(queries: Iterable[Query], graded: Collection[str], prepared: Prepared
 
 
 @dataclass(frozen=True, slots=True)
-class Homes:
+class NewDocumentIds:
     """Where documents of before are now, also where names changed hands.
 
     Args:
         now: The ids that documents have now which had others before.
-        homeless: Those whose name another has, where nothing tells their own.
+        untraced: Those whose name another has, where nothing tells their own.
     """
 
     now: Mapping[str, str] = field(default_factory=dict)
-    homeless: frozenset[str] = frozenset()
+    untraced: frozenset[str] = frozenset()
 
     def of(self, doc_id: str) -> str:
         """Return the id that a document has now; its own where it is gone."""
         return self.now.get(doc_id, doc_id)
 
     def copy_before(self, chunk: Chunk) -> Copy:
-        """Return a chunk of before; it has no home where its document is homeless."""
-        home = "" if chunk.doc_id in self.homeless else self.of(chunk.doc_id)
+        """Return a chunk of before; it is placed nowhere where its document is untraced."""
+        home = "" if chunk.doc_id in self.untraced else self.of(chunk.doc_id)
         return Copy(chunk.doc_id, chunk.start, chunk.chunk_id, home)
 
 
@@ -273,11 +275,11 @@ class _Documents:
             )
         return moved
 
-    def homes(self) -> Homes:
+    def new_ids(self) -> NewDocumentIds:
         """Return where documents are now, whatever labels name."""
         names = self._names
-        homeless = names.gone & names.replaced & {*names.now.values()}
-        return Homes({**names.now, **self.renamed()}, homeless)
+        untraced = names.gone & names.replaced & {*names.now.values()}
+        return NewDocumentIds({**names.now, **self.renamed()}, untraced)
 
     @cached_property
     def _names(self) -> MovedDocuments:
@@ -314,7 +316,7 @@ def _in_documents_of_now(query: Query, renamed: Mapping[str, str]) -> Query:
 def chunk_change(
     dataset: Dataset,
     prepared: Prepared,
-    homes: Homes,
+    new_doc_ids: NewDocumentIds,
     moved: MovedDocuments = NONE_MOVED,
 ) -> ChunkChange:
     """Return how the chunks of a set change where these are put under it."""
@@ -327,10 +329,10 @@ def chunk_change(
         now,
         now,
         prepared.digest,
-        homes.of,
+        new_doc_ids.of,
         prepared.chunking,
         moved,
-        homes.homeless,
+        new_doc_ids.untraced,
     )
 
 
@@ -341,7 +343,7 @@ class _NewChunkIds:
         self,
         dataset: Dataset,
         prepared: Prepared,
-        homes: Homes,
+        new_doc_ids: NewDocumentIds,
         moved: MovedDocuments,
     ) -> None:
         self._moved = moved
@@ -355,7 +357,7 @@ class _NewChunkIds:
         before: dict[str, list[Copy]] = {}
         for chunk in dataset.chunks():
             of_text = text_id(read(chunk).text)
-            before.setdefault(of_text, []).append(homes.copy_before(chunk))
+            before.setdefault(of_text, []).append(new_doc_ids.copy_before(chunk))
             if chunk.chunk_id in graded:
                 self._old[chunk.chunk_id] = chunk.doc_id, of_text
         self._repeated = {
@@ -381,16 +383,16 @@ class _NewChunkIds:
             for of_text, copies in self._by_text.items()
             for chunk_id, places in match_copies(before.get(of_text, ()), copies).items()
         }
-        self._refuse_taken(dataset, homes)
+        self._refuse_taken(dataset, new_doc_ids)
 
-    def _refuse_taken(self, dataset: Dataset, homes: Homes) -> None:
+    def _refuse_taken(self, dataset: Dataset, new_doc_ids: NewDocumentIds) -> None:
         """Refuse names that changed hands where both documents have one text under one id.
 
         Done again after it was interrupted, what names the chunk would go on.
         """
         for chunk_id, (doc_id, of_text) in sorted(self._old.items()):
             there = {copy.chunk_id for copy in self._by_text.get(of_text, ())}
-            home = homes.of(doc_id)
+            home = new_doc_ids.of(doc_id)
             if chunk_id in there and home != doc_id and self._now[chunk_id] != (chunk_id,):
                 raise UsageError(
                     f"{dataset.path}: chunk {chunk_id}, which a grade or an answer names, is of "

@@ -49,7 +49,7 @@ async def plan_version(version: Version) -> RefreshPlan:
             key=lambda item: item.query.query_id,
         )
     )
-    version.updated.replace(with_sources(version.updated.items, version.diff, version.homes))
+    version.updated.replace(with_sources(version.updated.items, version.diff, version.document_map))
     labelled = update_labelled(version.updated, version.parent, version.diff, version.number)
     version.updated.replace(labelled)
     items |= counts_of_labelled(labelled, items)

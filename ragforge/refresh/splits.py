@@ -143,20 +143,20 @@ def _documents_before(
     """Return what queries rested on before; near-duplicates in documents that did not change."""
     earlier = [item.before for item in updated.items if item.before is not None]
     gone = {chunk_id for query in earlier for chunk_id in query.source_chunk_ids}
-    homes = {chunk.chunk_id: chunk.doc_id for chunk in diff.removed() if chunk.chunk_id in gone}
+    doc_id_of = {chunk.chunk_id: chunk.doc_id for chunk in diff.removed() if chunk.chunk_id in gone}
     by_query = {}
     for query_id, documents in documents_of(earlier, survey).items():
         by_query[query_id] = {name for name in documents if name not in diff.moves}
     for query in earlier:
-        by_query[query.query_id] |= _own_documents(query, survey, homes)
+        by_query[query.query_id] |= _own_documents(query, survey, doc_id_of)
     return by_query
 
 
-def _own_documents(query: Query, survey: Survey, homes: Mapping[str, str]) -> set[str]:
+def _own_documents(query: Query, survey: Survey, doc_id_of: Mapping[str, str]) -> set[str]:
     own = {item.doc_id for item in query.evidence}
     for chunk_id in query.source_chunk_ids:
-        if chunk_id in homes:
-            own.add(homes[chunk_id])
+        if chunk_id in doc_id_of:
+            own.add(doc_id_of[chunk_id])
         else:
             with suppress(KeyError):
                 own.add(survey.chunk(chunk_id).doc_id)

@@ -39,12 +39,12 @@ from ragforge.records import (
 from ragforge.records.judgments import Grading
 from ragforge.refresh.conflicts import find_conflicts, possible_conflicts
 from ragforge.refresh.corpus.diff import CorpusDiff
-from ragforge.refresh.corpus.document_homes import DocumentHomes
+from ragforge.refresh.corpus.document_map import DocumentMap
 from ragforge.refresh.coverage import fill_coverage, plan_coverage
 from ragforge.refresh.delta_pools import DeltaPools, judge_new_chunks, without_judge
 from ragforge.refresh.grades.carrying import carry_judgments, count_grades
 from ragforge.refresh.grades.labelled_documents import (
-    document_homes,
+    document_map_of,
     moved_documents,
     update_labelled,
 )
@@ -116,9 +116,9 @@ class Version:
         return self.staged.manifest.version
 
     @property
-    def homes(self) -> DocumentHomes:
+    def document_map(self) -> DocumentMap:
         """Where the documents of the version before are now."""
-        return document_homes(self.parent, self.diff)
+        return document_map_of(self.parent, self.diff)
 
     async def make(self) -> VersionDiff | None:
         """Write the version; None where a pinned query would be lost.
@@ -154,7 +154,7 @@ class Version:
             self.settings,
             self.history(located_queries),
         )
-        self.updated.replace(with_sources(self.updated.items, self.diff, self.homes))
+        self.updated.replace(with_sources(self.updated.items, self.diff, self.document_map))
         self.updated.replace(update_labelled(self.updated, self.parent, self.diff, self.number))
         self.calls["verify"] += self.updated.n_calls
         self.staged.replace_failures("recheck", self.updated.failures, _is_query)
@@ -163,13 +163,17 @@ class Version:
     def located_queries(self) -> list[LocatedQuery]:
         """Return where the quotes of each query stand now."""
         return locate_queries(
-            self.parent.all_queries(), self.parent, self.diff, self.settings.refresh, self.homes
+            self.parent.all_queries(),
+            self.parent,
+            self.diff,
+            self.settings.refresh,
+            self.document_map,
         )
 
     def history(self, located_queries: list[LocatedQuery]) -> QueryHistory:
         """Return what refreshes did to the queries so far."""
         return query_history(
-            self.parent, self.number, located_queries, self.homes, self.settings.refresh
+            self.parent, self.number, located_queries, self.document_map, self.settings.refresh
         )
 
     async def carry(self) -> None:
@@ -477,14 +481,14 @@ def _carry_runs_along(staged: Dataset, parent: Dataset, diff: CorpusDiff) -> tup
     Raises:
         DataError: A file cannot be read or written.
     """
-    homes = document_homes(parent, diff)
+    document_map = document_map_of(parent, diff)
     change = ChunkChange(
-        before=homes.before,
-        added=homes.added,
+        before=document_map.before,
+        added=document_map.added,
         now=staged.chunks,
         digest=corpus_digest(staged),
-        doc_id_now=homes.of,
-        homeless=homes.homeless,
+        doc_id_now=document_map.of,
+        untraced=document_map.untraced,
         chunking=diff.chunking,
         moved=moved_documents(parent, diff),
     )

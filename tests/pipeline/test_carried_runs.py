@@ -23,7 +23,7 @@ from ragforge.pipeline.generation.source import ChunkSource, take_corpus
 from ragforge.pipeline.history import keep_evaluations
 from ragforge.pipeline.job import Job
 from ragforge.pipeline.judge.judging import judge_dataset
-from ragforge.pipeline.rederiving import Homes, chunk_change, rederive_dataset
+from ragforge.pipeline.rederiving import NewDocumentIds, chunk_change, rederive_dataset
 from ragforge.pipeline.retrieving import make_runs
 from ragforge.pipeline.text_grades import grade_retrieved
 from ragforge.pipeline.validating import validate
@@ -215,7 +215,7 @@ def values(dataset, names):
 def test_a_run_that_was_written_before_a_kill_is_not_mapped_again(dataset):
     """Runs go first; the chunks are replaced at the end."""
     with prepared(dataset, cut()) as chunks:
-        carry_runs(dataset, dataset, chunk_change(dataset, chunks, Homes()))
+        carry_runs(dataset, dataset, chunk_change(dataset, chunks, NewDocumentIds()))
     rankings = dataset.run("mine")
     rederive(dataset, cut())
 

@@ -43,9 +43,9 @@ from ragforge.records import (
     is_text_id,
 )
 from ragforge.refresh.corpus.diff import CorpusDiff, DocumentChunks
-from ragforge.refresh.corpus.document_homes import DocumentHomes, doc_id_now
+from ragforge.refresh.corpus.document_map import DocumentMap, doc_id_now
 from ragforge.refresh.grades.labelled_documents import (
-    document_homes,
+    document_map_of,
     documents_back,
     waiting_label,
     with_documents,
@@ -99,13 +99,13 @@ def carry_judgments(
         Numbers of grades, as they are in `staged` now.
     """
     earlier = parent.past.moved_chunks()
-    homes = document_homes(parent, diff)
-    moves = with_documents(find_moved(diff, named_chunks(parent), homes), parent, diff)
+    document_map = document_map_of(parent, diff)
+    moves = with_documents(find_moved(diff, named_chunks(parent), document_map), parent, diff)
     records = moved_since(earlier, moves, diff)
     if records or earlier:
         staged.past.write_moved_chunks(records)
     touched = _touched(updated.items, parent, diff, moves)
-    people = peoples_grades(parent, homes, updated.items, moves)
+    people = peoples_grades(parent, document_map, updated.items, moves)
     theirs = frozenset(people.documents)
     doc_ids = {item.doc_id for query in touched.values() for item in query.evidence}
     with DocumentChunks(diff.chunks_path, doc_ids | theirs) as documents:
@@ -425,24 +425,24 @@ class PeoplesGrades:
 
 
 def peoples_grades(
-    parent: Dataset, homes: DocumentHomes, items: Iterable[UpdatedQuery], moves: MovedChunks
+    parent: Dataset, document_map: DocumentMap, items: Iterable[UpdatedQuery], moves: MovedChunks
 ) -> PeoplesGrades:
     """Return the grades that people gave to chunks that a changed corpus does not have.
 
     Args:
         parent: The version before.
-        homes: Where documents are now, in the corpus that changed.
+        document_map: Where documents are now, in the corpus that changed.
         items: The queries as they are now.
         moves: Where the chunks that the version before names are now.
     """
-    diff = homes.diff
-    dormant = [_renamed(grade, homes) for grade in parent.past.dormant_grades()]
+    diff = document_map.diff
+    dormant = [_renamed(grade, document_map) for grade in parent.past.dormant_grades()]
     lost = [
         judgment
         for judgment in parent.each_judgment()
         if judgment.source == "human" and not judgment.is_failed and judgment.chunk_id in moves.gone
     ]
-    gone = [*_gone(lost, homes)]
+    gone = [*_gone(lost, document_map)]
     graded = {grade.judgment.query_id for grade in (*dormant, *gone)}
     named = {item.query.query_id: item for item in items if item.query.query_id in graded}
     queries = [item.before for item in named.values() if item.before is not None]
@@ -454,7 +454,13 @@ def peoples_grades(
     return PeoplesGrades(
         gone=gone,
         dormant=dormant,
-        quotes=GradedQuotes(placed, homes.before(), queries, homes.of, _evidence_now(named, homes)),
+        quotes=GradedQuotes(
+            placed,
+            document_map.before(),
+            queries,
+            document_map.of,
+            _evidence_now(named, document_map),
+        ),
         items=named,
         moves=moves,
         back={
@@ -486,7 +492,7 @@ def _is_unplaced(judgment: Judgment, item: UpdatedQuery | None) -> bool:
 
 
 def _evidence_now(
-    items: Mapping[str, UpdatedQuery], homes: DocumentHomes
+    items: Mapping[str, UpdatedQuery], document_map: DocumentMap
 ) -> dict[QuoteKey, Evidence]:
     """Return where evidence stands now that has the words of before, in its document."""
     return {
@@ -494,7 +500,8 @@ def _evidence_now(
         for query_id, item in items.items()
         if item.before is not None and len(item.before.evidence) == len(item.query.evidence)
         for was, now in zip(item.before.evidence, item.query.evidence, strict=True)
-        if (quote := fold(was.quote)) == fold(now.quote) and now.doc_id == homes.of(was.doc_id)
+        if (quote := fold(was.quote)) == fold(now.quote)
+        and now.doc_id == document_map.of(was.doc_id)
     }
 
 
@@ -503,17 +510,17 @@ def _by_people(dataset: Dataset) -> frozenset[tuple[str, str]]:
     return frozenset((pair.query_id, pair.chunk_id) for pair in given)
 
 
-def _gone(lost: Sequence[Judgment], homes: DocumentHomes) -> Iterator[DormantGrade]:
+def _gone(lost: Sequence[Judgment], document_map: DocumentMap) -> Iterator[DormantGrade]:
     wanted = {judgment.chunk_id for judgment in lost if _is_of_chunk(judgment)}
     chunks = {
-        chunk.chunk_id: (homes.of(chunk.doc_id), seen_now_sha256(chunk))
-        for chunk in (homes.before() if wanted else ())
+        chunk.chunk_id: (document_map.of(chunk.doc_id), seen_now_sha256(chunk))
+        for chunk in (document_map.before() if wanted else ())
         if chunk.chunk_id in wanted
     }
     for judgment in lost:
         if not _is_of_chunk(judgment):
-            doc_id = doc_id_now(homes.diff, judgment.chunk_id)
-            yield waiting_label(judgment, doc_id, homes.diff)
+            doc_id = doc_id_now(document_map.diff, judgment.chunk_id)
+            yield waiting_label(judgment, doc_id, document_map.diff)
             continue
         doc_id, digest = chunks[judgment.chunk_id]
         yield DormantGrade(judgment=judgment, doc_id=doc_id, text_sha256=digest)
@@ -529,9 +536,11 @@ def _is_of_chunk(judgment: Judgment) -> bool:
     return judgment.level == "chunk"
 
 
-def _renamed(one: DormantGrade, homes: DocumentHomes) -> DormantGrade:
+def _renamed(one: DormantGrade, document_map: DocumentMap) -> DormantGrade:
     is_of_chunk = _is_of_chunk(one.judgment)
-    doc_id = homes.of(one.doc_id) if is_of_chunk else doc_id_now(homes.diff, one.doc_id)
+    doc_id = (
+        document_map.of(one.doc_id) if is_of_chunk else doc_id_now(document_map.diff, one.doc_id)
+    )
     return one.model_copy(update={"doc_id": doc_id})
 
 

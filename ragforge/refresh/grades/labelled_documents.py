@@ -22,7 +22,7 @@ from ragforge.corpus.moved_documents import (
 from ragforge.files.set.dataset import Dataset
 from ragforge.records import Action, Cause, DormantGrade, ItemChange, Judgment, SourceDocument
 from ragforge.refresh.corpus.diff import CorpusDiff
-from ragforge.refresh.corpus.document_homes import DocumentHomes
+from ragforge.refresh.corpus.document_map import DocumentMap
 from ragforge.refresh.grades.moved_chunks import MovedChunks
 from ragforge.refresh.queries.updates import UpdatedQueries, UpdatedQuery
 from ragforge.refresh.quotes.locations import is_rejected
@@ -58,14 +58,14 @@ def moved_documents(parent: Dataset, diff: CorpusDiff) -> MovedDocuments:
     return NONE_MOVED if parent.manifest.level is None else _names_moved(parent, diff)
 
 
-def document_homes(parent: Dataset, diff: CorpusDiff) -> DocumentHomes:
+def document_map_of(parent: Dataset, diff: CorpusDiff) -> DocumentMap:
     """Return where documents are now, whatever labels name.
 
     Args:
         parent: The version before.
         diff: What changed in its corpus.
     """
-    return DocumentHomes(diff, parent.chunks_path, _names_moved(parent, diff))
+    return DocumentMap(diff, parent.chunks_path, _names_moved(parent, diff))
 
 
 def _names_moved(parent: Dataset, diff: CorpusDiff) -> MovedDocuments:

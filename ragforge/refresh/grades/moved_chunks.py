@@ -11,7 +11,7 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import each_chunk
 from ragforge.records import Chunk, MovedChunk, Query, text_id, without_place
 from ragforge.refresh.corpus.diff import CorpusDiff
-from ragforge.refresh.corpus.document_homes import DocumentHomes, doc_id_now
+from ragforge.refresh.corpus.document_map import DocumentMap, doc_id_now
 from ragforge.refresh.queries.updates import UpdatedQuery
 
 
@@ -33,7 +33,7 @@ class MovedChunks:
 
 
 def find_moved(
-    diff: CorpusDiff, wanted: Collection[str], homes: DocumentHomes | None = None
+    diff: CorpusDiff, wanted: Collection[str], document_map: DocumentMap | None = None
 ) -> MovedChunks:
     """Return which of some chunks are gone, and where their texts stand now.
 
@@ -45,18 +45,20 @@ def find_moved(
     Args:
         diff: What changed. The chunks are read as streams; only digests of those wanted are held.
         wanted: Ids of chunks of the version before.
-        homes: Where documents are now; as far as `diff` tells if None.
+        document_map: Where documents are now; as far as `diff` tells if None.
     """
-    homes = homes or DocumentHomes(diff)
+    document_map = document_map or DocumentMap(diff)
     sought = {
-        chunk.chunk_id: seen_digests(chunk) for chunk in homes.before() if chunk.chunk_id in wanted
+        chunk.chunk_id: seen_digests(chunk)
+        for chunk in document_map.before()
+        if chunk.chunk_id in wanted
     }
     digests = {digest for of_chunk in sought.values() for digest in of_chunk}
-    now = _by_digest(homes.added(), digests)
+    now = _by_digest(document_map.added(), digests)
     before: dict[str, list[Copy]] = {}
-    for chunk in homes.before() if sought else ():
+    for chunk in document_map.before() if sought else ():
         if digest := next((each for each in seen_digests(chunk) if each in now), ""):
-            before.setdefault(digest, []).append(homes.copy_before(chunk))
+            before.setdefault(digest, []).append(document_map.copy_before(chunk))
     places = {
         chunk_id: ids
         for digest, copies in before.items()
@@ -202,7 +204,7 @@ def named_chunks(dataset: Dataset) -> set[str]:
 
 
 def with_sources(
-    items: Iterable[UpdatedQuery], diff: CorpusDiff, homes: DocumentHomes | None = None
+    items: Iterable[UpdatedQuery], diff: CorpusDiff, document_map: DocumentMap | None = None
 ) -> list[UpdatedQuery]:
     """Return the items of which a source chunk is gone, with what they have of sources now.
 
@@ -213,13 +215,13 @@ def with_sources(
     Args:
         items: As their quotes leave them.
         diff: What changed in the corpus.
-        homes: As for `find_moved`.
+        document_map: As for `find_moved`.
     """
     named = [item for item in items if item.query.source_chunk_ids and _is_in_use(item.query)]
     wanted = {one for item in named for one in item.query.source_chunk_ids}
     if not wanted:
         return []
-    moves = find_moved(diff, wanted, homes)
+    moves = find_moved(diff, wanted, document_map)
     return [
         replace(item, query=_placed(item.query, moves))
         for item in named

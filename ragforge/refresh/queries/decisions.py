@@ -8,7 +8,7 @@ from ragforge.config import RefreshSettings
 from ragforge.deferred import dataclass
 from ragforge.files.set.dataset import Dataset
 from ragforge.records import Action, Cause, Evidence, ItemChange, Query
-from ragforge.refresh.corpus.document_homes import DocumentHomes
+from ragforge.refresh.corpus.document_map import DocumentMap
 from ragforge.refresh.quotes.locations import (
     VERBATIM,
     LocatedQuery,
@@ -166,7 +166,7 @@ def query_history(
     parent: Dataset,
     version: int,
     located_queries: Sequence[LocatedQuery],
-    homes: DocumentHomes,
+    document_map: DocumentMap,
     settings: RefreshSettings,
 ) -> QueryHistory:
     """Return what refreshes did to the queries of a version, of which another one is made.
@@ -175,7 +175,7 @@ def query_history(
         parent: The version before.
         version: The number of the new one.
         located_queries: Where the quotes of its queries stand now.
-        homes: Where documents are now, in the corpus that changed.
+        document_map: Where documents are now, in the corpus that changed.
         settings: As for `locate_queries`.
 
     Raises:
@@ -190,13 +190,15 @@ def query_history(
     }
     contradicted_queries = [query for query in contradicted.values() if query is not None]
     earlier = _earlier(parent, located_queries)
-    back = _locate(earlier, "retired", parent, homes, settings)
+    back = _locate(earlier, "retired", parent, document_map, settings)
     return QueryHistory(
         version,
         last,
         cleared={
             located.query.query_id: _cleared(located)
-            for located in _locate(contradicted_queries, "quarantined", parent, homes, settings)
+            for located in _locate(
+                contradicted_queries, "quarantined", parent, document_map, settings
+            )
             if all(one.state not in VERBATIM for one in located.quotes)
         },
         # Oldest first, so that the latest is left.
@@ -209,7 +211,7 @@ def _locate(
     queries: Sequence[Query],
     status: str,
     parent: Dataset,
-    homes: DocumentHomes,
+    document_map: DocumentMap,
     settings: RefreshSettings,
 ) -> list[LocatedQuery]:
     """Return where quotes stand; those of a retired query are looked for in new chunks alone."""
@@ -217,7 +219,7 @@ def _locate(
         return []
     update = {"status": status, "reviewed": None}
     looked_for = [query.model_copy(update=update) for query in queries]
-    found = locate_queries(looked_for, parent, homes.diff, settings, homes)
+    found = locate_queries(looked_for, parent, document_map.diff, settings, document_map)
     return [LocatedQuery(query, one.quotes) for query, one in zip(queries, found, strict=True)]
 
 

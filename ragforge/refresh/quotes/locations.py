@@ -22,7 +22,7 @@ from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.sorted_records import DocumentLines, each_chunk
 from ragforge.records import Cause, Chunk, Evidence, Query
 from ragforge.refresh.corpus.diff import CorpusDiff, DocumentMove
-from ragforge.refresh.corpus.document_homes import DocumentHomes
+from ragforge.refresh.corpus.document_map import DocumentMap
 from ragforge.refresh.quotes.candidates import candidate_documents
 from ragforge.refresh.quotes.similar import Similar, in_percent, most_similar
 from ragforge.stages.recheck import Context, context_of, telling_words
@@ -167,7 +167,7 @@ def locate_queries(
     parent: Dataset,
     diff: CorpusDiff,
     settings: RefreshSettings,
-    homes: DocumentHomes | None = None,
+    document_map: DocumentMap | None = None,
 ) -> list[LocatedQuery]:
     """Say where each quote of a set stands now; no model is asked.
 
@@ -182,18 +182,18 @@ def locate_queries(
         parent: The version before.
         diff: How the corpus differs from its.
         settings: How near a change must be, and how alike other words, to be checked.
-        homes: Where documents are now, also where names changed hands; as far as `diff` tells if
-            None.
+        document_map: Where documents are now, also where names changed hands; as far as `diff`
+            tells if None.
 
     Returns:
         One for each query, in their order; of one without evidence it has no quotes.
     """
-    homes = homes or DocumentHomes(diff)
+    document_map = document_map or DocumentMap(diff)
     located_quotes: dict[tuple[int, int], LocatedQuote] = {}
     sought: dict[str, list[_Sought]] = {}
     for number, query in enumerate(queries):
         for place, evidence in enumerate(query.evidence):
-            move = homes.move_of(evidence.doc_id)
+            move = document_map.move_of(evidence.doc_id)
             if _is_looked_for(query, move):
                 one = _Sought((number, place), query, evidence, move)
                 sought.setdefault(evidence.doc_id, []).append(one)

@@ -14,7 +14,7 @@ from ragforge.records import Chunk
 from ragforge.refresh.corpus.diff import CorpusDiff, DocumentMove
 
 
-class DocumentHomes:
+class DocumentMap:
     """Where documents of before are now, also where names changed hands.
 
     Args:
@@ -34,7 +34,7 @@ class DocumentHomes:
         self._now = moved.now
         places = {*moved.now.values()}
         self._handed_on = moved.replaced & (moved.now.keys() | places)
-        self.homeless = moved.gone & moved.replaced & places
+        self.untraced = moved.gone & moved.replaced & places
         """Those whose name another has, where nothing tells their own."""
 
     def of(self, doc_id: str) -> str:
@@ -51,9 +51,9 @@ class DocumentHomes:
         return DocumentMove(move.before, there.now)
 
     def copy_before(self, chunk: Chunk) -> Copy:
-        """Return a chunk of before; it has no home where its document is homeless."""
+        """Return a chunk of before; it is placed nowhere where its document is untraced."""
         doc_id = chunk.doc_id
-        home = "" if doc_id in self.homeless else self.of(doc_id)
+        home = "" if doc_id in self.untraced else self.of(doc_id)
         return Copy(doc_id, chunk.start, chunk.chunk_id, home)
 
     def before(self) -> Iterator[Chunk]:
