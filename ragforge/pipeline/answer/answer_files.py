@@ -74,7 +74,7 @@ def read_answer_file(
             raise DataError(f"{path}: answers none of the queries of {chosen.selection.in_words}")
     if not rows:
         raise DataError(
-            f"{path}: none of its questions is one of {dataset.path}, whose first is "
+            f"{path}: none of its questions is that of one query of {dataset.path}, whose first is "
             f"{shown(everything[0].query)}"
         )
     failed = {row.query_id: row.failure for row in rows if row.failure}
@@ -138,7 +138,8 @@ def with_query_ids(
 
     An id goes before the question, unless it is just called id and no query has it: then it is the
     number of the row. Questions are the same that differ in case, blanks and punctuation alone.
-    Where several queries ask the same, rows go to them in the order of the ids.
+    Where several queries ask the same, rows go to them in the order of the ids; where these expect
+    different answers, nobody knows which row is of which, and all are left out.
 
     Args:
         rows: Answers, some or all without an id.
@@ -151,17 +152,23 @@ def with_query_ids(
     """
     ids: dict[str, list[str]] = {}
     known: dict[str, str] = {}
+    expected: dict[str, tuple[str, bool]] = {}
     for query in sorted(queries, key=lambda query: query.query_id):
         known[query.query_id] = query.query
+        expected[query.query_id] = (_folded(query.expected_answer or ""), query.answerable)
         ids.setdefault(normal_question(query.query), []).append(query.query_id)
     named: list[AnswerRow] = []
     unasked: list[str] = []
     repeated: dict[str, str] = {}
+    untold: dict[str, str] = {}
     taken = set[str]()
     for row in rows:
         asked_by = _asked_by(row, ids, known)
         if not asked_by:
             unasked.append(row.question)
+            continue
+        if len({expected[one] for one in asked_by if one in expected}) > 1:
+            untold.setdefault(asked_by[0], row.question or row.asked)
             continue
         query_id = next((one for one in asked_by if one not in taken), None)
         if query_id is None:
@@ -170,8 +177,14 @@ def with_query_ids(
             repeated.setdefault(asked_by[0], row.question)
         taken.add(query_id)
         named.append(replace(row, query_id=query_id))
-    _note_questions(unasked, "no query of the set asks", observer)
-    _note_questions(list(repeated.values()), "several queries of the set ask", observer)
+    _note_questions(unasked, "no query of the set asks {} of them", observer)
+    several = "several queries of the set ask {} of them"
+    _note_questions(list(repeated.values()), several, observer)
+    differing = (
+        "{} of them left out, as several queries ask the same and expect different answers; name "
+        "their query_id"
+    )
+    _note_questions(list(untold.values()), differing, observer)
     return named
 
 
@@ -194,7 +207,7 @@ def _asked_by(row: AnswerRow, ids: Mapping[str, list[str]], known: Mapping[str, 
 def _note_questions(questions: list[str], what: str, observer: Observer) -> None:
     if questions:
         examples = ", ".join(shown(question) for question in questions[:_EXAMPLES])
-        message = f"answers by question: {what} {len(questions)} of them: {examples}"
+        message = f"answers by question: {what.format(len(questions))}: {examples}"
         observer(Event("note", message=message))
 
 

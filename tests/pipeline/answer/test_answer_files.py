@@ -73,6 +73,28 @@ def test_rows_of_a_question_that_comes_twice_go_to_its_queries_in_order():
     assert notes == ["answers by question: several queries of the set ask 1 of them: 'Who pays?'"]
 
 
+def test_rows_whose_queries_expect_different_answers_are_left_out():
+    """In the order of the ids a right answer would be graded by what is right for the other."""
+    expected = ("3 km", "12 euros")
+    queries = [
+        query.model_copy(update={"expected_answer": text})
+        for query, text in zip(QUERIES[1:], expected, strict=True)
+    ]
+    notes = []
+
+    rows = with_query_ids(
+        [asked("Who pays?", "12 euros"), asked("Who pays?", "3 km"), AnswerRow("q3", "So.")],
+        queries,
+        lambda event: notes.append(event.message),
+    )
+
+    assert [row.query_id for row in rows] == ["q3"]
+    assert notes == [
+        "answers by question: 1 of them left out, as several queries ask the same and expect "
+        "different answers; name their query_id: 'Who pays?'"
+    ]
+
+
 def test_questions_that_nobody_asks_are_told():
     """An answer that is lost lowers no mean in silence."""
     notes = []
