@@ -39,7 +39,7 @@ _DOCUMENTS: Final = re.compile(
     re.IGNORECASE,
 )
 _SCORES: Final = re.compile(
-    r"@?(.*[_.-])?(score|similarity|relevance|distance|certainty|confidence|rank|weight)",
+    r"(?!rank$)@?(.*[_.-])?(score|similarity|relevance|distance|certainty|confidence|rank|weight)",
     re.IGNORECASE,
 )
 _ANSWERS: Final = re.compile(
@@ -47,6 +47,12 @@ _ANSWERS: Final = re.compile(
     r"|content|summary)",
     re.IGNORECASE,
 )
+_SAID: Final = re.compile(
+    r"choices|candidates|generations|messages|parts|contents?|outputs?", re.IGNORECASE
+)
+"""Names of lists that hold what a model says, and not what it read."""
+_LAST: Final = re.compile(r"messages", re.IGNORECASE)
+"""Of those, lists of which the last item is the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +133,7 @@ def propose_fields(items: Sequence[object]) -> list[PathProposal]:
 def propose_answer(reply: object) -> list[PathProposal]:
     """Return paths for what a system's reply lacks: the answer, its contexts and their fields."""
     texts = [place for place in _places(reply) if isinstance(place.value, str) and place.value]
-    contexts = _likeliest_list(reply)
+    contexts = _likeliest_list(reply, but=_SAID)
     inside = f"{contexts.path}[0]" if contexts else "\0"
     outside = [place for place in texts if not place.path.startswith(inside)]
     named = [place for place in outside if _ANSWERS.fullmatch(place.name)]
@@ -200,7 +206,7 @@ def _is_id(leaf: _Leaf) -> bool:
 
 
 def _is_text(leaf: _Leaf) -> bool:
-    return bool(_TEXTS.fullmatch(leaf.name)) and _length(leaf) > 0
+    return bool(_TEXTS.fullmatch(leaf.name)) and _length(leaf) > 0 and not _is_id(leaf)
 
 
 def _is_prose(leaf: _Leaf) -> bool:
@@ -225,8 +231,14 @@ def _is_number(value: object) -> bool:
     return not isinstance(value, bool)
 
 
-def _likeliest_list(reply: object) -> _Place | None:
-    lists = [place for place in _places(reply) if isinstance(place.value, list) and place.value]
+def _likeliest_list(reply: object, but: re.Pattern[str] | None = None) -> _Place | None:
+    """Return the list that looks most like results, but none of some names; None for none."""
+    lists = [
+        place
+        for place in _places(reply)
+        if isinstance(place.value, list) and place.value
+        if but is None or not but.fullmatch(place.name)
+    ]
     worth = {place.path: _list_worth(place) for place in lists}
     best = max(lists, key=lambda place: worth[place.path], default=None)
     return best if best is not None and worth[best.path] > 0 else None
@@ -268,7 +280,7 @@ def _table_of_columns(reply: object) -> _Place | None:
 
 
 def _places(value: object) -> Iterator[_Place]:
-    """Yield a reply with all that it holds, the first item of a list standing for all of them."""
+    """Yield a reply with all that it holds, one item of a list standing for all of them."""
     waiting = [(_Place("@", "", value), 0)]
     for _ in range(_MOST_NODES):
         if not waiting:
@@ -287,4 +299,5 @@ def _inside(place: _Place) -> Iterator[_Place]:
             part = name if _PLAIN.fullmatch(name) else json.dumps(name, ensure_ascii=False)
             yield _Place(f"{before}.{part}" if before else part, name, value)
     elif isinstance(place.value, list) and place.value:
-        yield _Place(f"{before}[0]", place.name, place.value[0])
+        index = -1 if _LAST.fullmatch(place.name) else 0
+        yield _Place(f"{before}[{index}]", place.name, place.value[index])

@@ -89,6 +89,48 @@ def test_an_answer_is_found_by_its_name(reply, proposed):
     assert paths(propose_answer(reply)) == proposed
 
 
+@pytest.mark.parametrize(
+    ("reply", "path"),
+    [
+        (
+            {
+                "id": "chatcmpl-12345678901234567890",
+                "choices": [{"index": 0, "message": {"role": "assistant", "content": "Thirty."}}],
+            },
+            "choices[0].message.content",
+        ),
+        (
+            {"candidates": [{"content": {"parts": [{"text": "Thirty."}], "role": "model"}}]},
+            "candidates[0].content.parts[0].text",
+        ),
+        (
+            {"output": [{"type": "message", "content": [{"type": "text", "text": "Thirty."}]}]},
+            "output[0].content[0].text",
+        ),
+        (
+            {
+                "messages": [
+                    {"role": "user", "content": "How many days?"},
+                    {"role": "assistant", "content": "Thirty."},
+                ]
+            },
+            "messages[-1].content",
+        ),
+    ],
+)
+def test_what_a_model_says_is_no_context(reply, path):
+    """An answer that is its own context says nothing beyond it, whatever it says."""
+    assert paths(propose_answer(reply)) == {"answer": path}
+    assert ReplyPath(path, "x").scalar(reply) == "Thirty."
+
+
+def test_a_rank_is_no_score_and_an_id_no_text():
+    """The best hit would have the lowest score, and ids would be judged as if they were texts."""
+    reply = {"hits": [{"chunk": "a-1", "rank": 1}, {"chunk": "a-2", "rank": 2}]}
+
+    assert paths(propose_results(reply)) == {"results": "hits", "id": "chunk"}
+
+
 def test_what_is_proposed_finds_what_it_says():
     """Keys that are no words are quoted."""
     reply = {"my data": {"x-hits": [{"chunk-id": "a", "text": "one two"}]}}
