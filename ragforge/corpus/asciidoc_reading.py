@@ -131,6 +131,7 @@ class _Reader:
             found["id"] or found["short"]: found["title"].strip()
             for found in _SECTION.finditer(text)
         }
+        self._seen_titles: dict[str, str] = {}
         self._n_substituted = 0
 
     def edits(self) -> Iterator[Edit]:
@@ -324,7 +325,7 @@ class _Reader:
 
     def _referred(self, found: re.Match[str], group: str) -> Iterator[Edit]:
         """Yield the edits of a reference without a text: the title of its section, else its id."""
-        title = self._read_title(self._titles.get(found[group], ""))
+        title = self._title(found[group])
         self._n_substituted += len(title)
         if title and self._n_substituted <= _MOST_SUBSTITUTED:
             yield Edit(found.start(), found.end(), title)
@@ -332,10 +333,15 @@ class _Reader:
             yield Edit(found.start(), found.start(group))
             yield Edit(found.end(group), found.end())
 
-    def _read_title(self, title: str) -> str:
-        reader = _Reader(title)
-        reader._values = self._values
-        return seen_text(title, reader._inline(0, len(title))).text
+    def _title(self, section_id: str) -> str:
+        """Return what is seen of the title of a section of the file, read once; "" for none."""
+        if section_id not in self._seen_titles:
+            title = self._titles.get(section_id, "")
+            reader = _Reader(title)
+            reader._values = self._values
+            seen = seen_text(title, reader._inline(0, len(title))).text
+            self._seen_titles[section_id] = seen
+        return self._seen_titles[section_id]
 
     def _monospaced(self, start: int, end: int) -> Iterator[Edit]:
         """Yield the edits of code within a line: names of values, and the signs that keep them."""

@@ -23,17 +23,20 @@ UNITS = {
         "<th data-hidden>a</th><td>b", "<pre>a\n", "<table>\n", "{{< code >}}\n", "[a]({{ b ",
         "{{<\n", "```\n{% raw %}\n", "`{% raw %}`", "\n \n", '<a b="{{ ',
         "==a ", "~~a ", "a^b", "++a+", "!!! note\n    ", "> ", "- ",
+        "1[<sup>1</sup>", "1<sup>[1](#a", "```{note}\n---\n", "::a{title='b\n", "`#!a b",
+        ":a{b\n::\n",
         "&amp;", "![", "{{ page.title }} ", "_a", "--8<--\n", "---\na: b\n", ":x: y\n", "|a|b|\n",
     ),
     "a.mdx": (
         "<A x={", "<A x={\n", "<A x={{a: \"\n", "{a.map(() => (\n", "export const a = {\n", "{`",
-        '{a: "b ', '<T a={[{name: "x", description: "y"}]} />\n', "import {\n", "</A>\n",
+        "<Tabs items={['a', ", '{a: "b ', '<T a={[{name: "x", description: "y"}]} />\n',
+        "import {\n", "</A>\n",
     ),
     "a.adoc": (
         ":p: long\n{p} ", "====\n", "----\n", "Title\n-----\n", "<<a,", "*a ", "menu:a[", "a:: ",
         "2+|a", "https://x.org[", "footnote:[a ", "footnote:[[", "__a_", "**a*",
         "+a", "javadoc:a.", "[source]\n", "ifdef::a[b\n", "((", "[[[a", "__a", " lit\n", "{a",
-        "#a",
+        "#a", "xref:a#", "[[a]]\n== b\n\n<<a>>\n\n", "`+a{b}",
     ),
     "a.rst": (
         ":a:`", "`a <b", "``a", "**a ", "|a ", ".. note:: a\n   ", ".. |a| replace:: b\n",
