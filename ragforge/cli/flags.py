@@ -24,7 +24,7 @@ PAID = ("model", "budget", "prompts")
 _TITLES: Final = {
     "model": "model and endpoint",
     "budget": "budget",
-    "chunk": "cutting of documents",
+    "chunk": "chunking of documents",
     "generate": "generation",
     "pool": "pools",
     "retrieve": "retrieval",
