@@ -51,8 +51,8 @@ RATES_NOTE: Final = (
     "at their best. Correct given attempted leaves out the answers that were not attempted; the "
     "harmonic mean of both joins it with correct, so that neither silence nor guessing pays. Where "
     "a question has no answer, to say so is correct. Strict counts what is said in part as "
-    "missing. Hallucination: the answer claims what none of its chunks says; its bounds take in "
-    "answers that were not checked."
+    "missing. Hallucination: the answer claims what none of its chunks says; by facts, what the "
+    "expected answer says too is not looked up. Its bounds take in answers that were not checked."
 )
 _SLICES_NOTE: Final = (
     "In brackets: 95 % intervals. A slice with fewer than 5 graded answers is too small to read "
