@@ -31,7 +31,8 @@ def query_variants(dataset: Dataset, queries: Iterable[Query]) -> dict[str, str]
 
     Two ask for the same where their expected answers read alike, and they have the same quotes as
     evidence, or people labelled the same chunks as relevant. Where neither is known, a long answer
-    tells alone. Queries that are no variant are left out.
+    tells alone; not where there is none, as all such questions are refused alike. Queries that are
+    no variant are left out.
 
     Args:
         dataset: Has the labels.
@@ -76,6 +77,8 @@ def _tells(answer: str, query: Query, truth: _Truth) -> bool:
     """Whether an answer, with the truth beside it, tells which question it is of."""
     if query.evidence:
         return True
+    if not query.answerable:
+        return False
     return len(answer) >= _LEAST_CHARS if truth else len(answer.split()) >= _LEAST_WORDS
 
 

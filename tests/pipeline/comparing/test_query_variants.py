@@ -191,3 +191,14 @@ def test_variants_share_their_answer_and_where_it_stands(tmp_path, one, other, a
     expected = {other.query_id: one.query_id} if are_variants else {}
 
     assert query_variants(dataset, [one, other]) == expected
+
+
+def test_questions_that_are_all_to_be_refused_are_not_one(tmp_path):
+    """Their expected answers read alike, as there is nothing to tell."""
+    told = "The documents do not contain this information."
+    queries = [
+        asked(one, expected_answer=told, answerable=False, expected_behaviour="abstain")
+        for one in ("q1-0", "q2-0")
+    ]
+
+    assert query_variants(create_dataset(tmp_path / "set", {}), queries) == {}
