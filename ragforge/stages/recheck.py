@@ -7,6 +7,7 @@ passage has all its words and numbers.
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain, pairwise, zip_longest
 from typing import Annotated, Final, Literal
 
@@ -96,20 +97,35 @@ def titles_above(text: str, at: int, titles: Sequence[str]) -> tuple[str, ...]:
     return (*(title for title in titles if title not in lines), *(title for _, title in above))
 
 
-def _headings(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield where the headings of a text stand, their levels and titles; none of fences."""
-    start, fence = 0, ""
+@lru_cache(maxsize=4)
+def _headings(text: str) -> tuple[tuple[int, int, str], ...]:
+    """Return where the headings of a text stand, their levels and titles; none of fences."""
+    return tuple(_each_heading(text))  # Many quotes may stand in one long text.
+
+
+def _each_heading(text: str) -> Iterator[tuple[int, int, str]]:
+    start, fence, is_underline = 0, "", False
     for line, below in pairwise([*text.splitlines(keepends=True), ""]):
-        mark, marked, rule = _FENCE.match(line), _HEADING.match(line), _RULE.fullmatch(below)
+        mark, marked = None if is_underline else _FENCE.match(line), _HEADING.match(line)
+        rule = None if fence or mark or marked else _underline(line, below)
         if fence:
             fence = "" if mark and mark[1].startswith(fence) else fence
         elif mark:
             fence = mark[1]
         elif marked:
             yield start, len(marked["marks"]), marked["title"].strip()
-        elif rule and line.strip() and not _RULE.fullmatch(line):
-            yield start, _RULES.index(rule[1]) + 1, line.strip()
+        elif rule:
+            yield start, _RULES.index(rule) + 1, line.strip()
+        is_underline = bool(rule)
         start += len(line)
+
+
+def _underline(line: str, below: str) -> str:
+    """Return the sign that underlines a title; "" for other lines, as before a fence of `~~~`."""
+    title, rule = line.strip(), _RULE.fullmatch(below)
+    if not title or not rule or _RULE.fullmatch(line):
+        return ""
+    return "" if rule[1] == "~" and len(below.rstrip()) < len(title) else rule[1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -442,6 +442,8 @@ def test_a_place_between_sentences_stays():
         ("# A\n\n## B\n\n# C\n\nHere.", ("C",)),
         ("A\n===\n\nB\n---\n\nC\n---\n\nHere.", ("A", "C")),
         ("# A\n\n```sh\n# install\n```\n\nHere.", ("A",)),
+        ("A\n===\n\nBCDE\n~~~~\n\nCDEF\n~~~~\n\nHere.", ("A", "CDEF")),
+        ("# A\n\nInstall it:\n~~~\n# install\n~~~\n\nHere.", ("A",)),
         ("Here.\n\n# A\n", ()),
     ],
 )
