@@ -38,7 +38,7 @@ class Sheet:
     examples: dict[str, str] = field(default_factory=dict)
     """The first of each, by `shown` and `not read`."""
 
-    def told(self, path: Path) -> Iterator[str]:
+    def notes(self, path: Path) -> Iterator[str]:
         """Yield what is to be told of it, once all is read."""
         if self.n_shown:
             yield (

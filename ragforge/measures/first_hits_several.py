@@ -41,7 +41,7 @@ LEAST_READ: Final = 20
 """Queries read before a run is dropped, or called no worse, early."""
 
 
-class _Told(NamedTuple):
+class _RunDifference(NamedTuple):
     """What a part of the queries tells of two runs, the second less the first."""
 
     difference: float
@@ -135,10 +135,12 @@ class SeveralFirstHits:
         for run in self._open:
             self._n_read[run] = n_read
         self.n_looks += 1
-        told = {pair: self._told(pair) for pair in combinations(sorted(self._open), 2)}
-        self._drop(told, is_last=is_last)
-        best = self._best(told)
-        self._open = [best, *self._undecided(best, told)]
+        differences = {
+            pair: self._difference_of(pair) for pair in combinations(sorted(self._open), 2)
+        }
+        self._drop(differences, is_last=is_last)
+        best = self._best(differences)
+        self._open = [best, *self._undecided(best, differences)]
         if not is_last and len(self._open) > 1:
             return None
         return self._standings(best)
@@ -193,7 +195,7 @@ class SeveralFirstHits:
         return {at for query in self._order[: self._n_part] for at in self._next(int(query))}
 
     def _next(self, query: int) -> list[int]:
-        """Return the pairs that the values of a query hang on next; [] where they are told."""
+        """Return the pairs that the values of a query hang on next; [] where it is known."""
         present = self._present(query)
         if all(self._are_alike(query, present[0], other) for other in present[1:]):
             return []
@@ -253,7 +255,7 @@ class SeveralFirstHits:
         """Return in how many queries neither of two runs failed."""
         return int((self._weights_of(a, b) > 0).sum())
 
-    def _told(self, pair: tuple[int, int]) -> _Told:
+    def _difference_of(self, pair: tuple[int, int]) -> _RunDifference:
         a, b = pair
         diffs, weights, of_query = [], [], self._weights_of(a, b)
         for query in self._read_of(a, b):
@@ -266,14 +268,14 @@ class SeveralFirstHits:
             weights.append(of_query[query])
         n = len(diffs)
         if n < 2:
-            return _Told(0.0, 0.0, 0.0, n, np.zeros(n))
+            return _RunDifference(0.0, 0.0, 0.0, n, np.zeros(n))
         of = np.array(diffs) * np.array(weights) / np.mean(weights)
         difference, error = float(of.mean()), float(of.std(ddof=1)) / sqrt(n)
-        return _Told(difference, error, weaker_score(of), n, of)
+        return _RunDifference(difference, error, weaker_score(of), n, of)
 
-    def _drop(self, told: dict[tuple[int, int], _Told], *, is_last: bool) -> None:
+    def _drop(self, differences: dict[tuple[int, int], _RunDifference], *, is_last: bool) -> None:
         """Drop what is beaten; the clearest first, as each one makes the next easier to tell."""
-        for (a, b), each in sorted(told.items(), key=lambda item: -abs(item[1].z)):
+        for (a, b), each in sorted(differences.items(), key=lambda item: -abs(item[1].z)):
             worse, better = (a, b) if each.difference > 0 else (b, a)
             if worse in self.beaten or abs(each.z) <= critical_value(self.n_equal, is_last=is_last):
                 continue
@@ -282,18 +284,20 @@ class SeveralFirstHits:
             if each.n >= (LEAST_QUERIES if is_last else LEAST_READ):
                 self.beaten[worse] = better
 
-    def _best(self, told: dict[tuple[int, int], _Told]) -> int:
+    def _best(self, differences: dict[tuple[int, int], _RunDifference]) -> int:
         left = [run for run in sorted(self._open) if run not in self.beaten]
-        return best_of(left, {pair: each.difference for pair, each in told.items()})
+        return best_of(left, {pair: each.difference for pair, each in differences.items()})
 
-    def _undecided(self, best: int, told: dict[tuple[int, int], _Told]) -> list[int]:
+    def _undecided(
+        self, best: int, differences: dict[tuple[int, int], _RunDifference]
+    ) -> list[int]:
         """Return the runs of which reading on may well show that the best one beats them."""
         last = critical_value(self.n_equal, is_last=True)
         found = []
         for run in self._open:
             if run == best or run in self.beaten:
                 continue
-            each = told[min(run, best), max(run, best)]
+            each = differences[min(run, best), max(run, best)]
             information = each.n / self._n_common(run, best)
             if each.n < LEAST_READ or chance_of_winner(each.z, information, last) >= FUTILE:
                 found.append(run)
@@ -302,7 +306,7 @@ class SeveralFirstHits:
     def _standings(self, best: int) -> Standings:
         standings = []
         for run in range(self.n_runs):
-            each = self._told((best, run))
+            each = self._difference_of((best, run))
             low, high = -1.0, 1.0
             if each.n > 1:
                 critical = critical_value(self.n_equal, is_last=each.n == self._n_common(run, best))

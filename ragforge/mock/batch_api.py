@@ -50,7 +50,7 @@ class _Batch:
     errors: list[Line] = field(default_factory=list)
     ended: str = "completed"
     message: str = ""
-    is_told: bool = False
+    has_files: bool = False
 
 
 class BatchApi:
@@ -139,7 +139,7 @@ class BatchApi:
             return Problem(404, f"No such batch: {'/'.join(rest)}")
         if request.method == "POST" and rest[1:] == ["cancel"]:
             self._cancel(batch)
-        return _json(self._told(batch))
+        return _json(self._batch_json(batch))
 
     def _create(self, request: Request) -> bytes | Problem:
         try:
@@ -166,7 +166,7 @@ class BatchApi:
         self._work(batch, file.content)
         if fault == "untold":
             raise ConnectionError
-        return _json(self._told(batch))
+        return _json(self._batch_json(batch))
 
     def _work(self, batch: _Batch, content: bytes) -> None:
         """Work on the requests of a batch, as far as its fault lets it come."""
@@ -196,7 +196,7 @@ class BatchApi:
         newest = list(reversed(self._batches))
         start = newest.index(query["after"]) + 1 if query.get("after") in newest else 0
         end = start + min(_MOST_LISTED, int(query.get("limit", "20")))
-        data = [self._told(self._batches[batch_id]) for batch_id in newest[start:end]]
+        data = [self._batch_json(self._batches[batch_id]) for batch_id in newest[start:end]]
         return _json({"object": "list", "data": data, "has_more": end < len(newest)})
 
     def _cancel(self, batch: _Batch) -> None:
@@ -209,13 +209,13 @@ class BatchApi:
     def _is_over(self, batch: _Batch) -> bool:
         return self._clock() - batch.made_s >= self._script.batch_s
 
-    def _told(self, batch: _Batch) -> Line:
+    def _batch_json(self, batch: _Batch) -> Line:
         """Return a batch as it is told now; its files are made when it is over."""
         counts = {"total": len(batch.output) + len(batch.errors), "completed": 0, "failed": 0}
         if not self._is_over(batch):
             return {**batch.fields, "status": "in_progress", "request_counts": counts}
-        if not batch.is_told:
-            batch.is_told = True
+        if not batch.has_files:
+            batch.has_files = True
             if batch.output:
                 content = b"".join(_lines(batch.output))
                 if batch.fault == "torn":

@@ -53,7 +53,9 @@ async def retrieve(
         with counting_waits() as waits:
             hits = await given_by("retriever", retriever.retrieve(query.asked, k))
         latency_s = max(0.0, time.perf_counter() - started - waits.waited_s)
-        return Ranking(query_id=query.query_id, ranking=tuple(hits[:k]), latency_s=_told(latency_s))
+        return Ranking(
+            query_id=query.query_id, ranking=tuple(hits[:k]), latency_s=_rounded(latency_s)
+        )
 
     work: Work[Query, Ranking] = Work(
         stage="retrieve",
@@ -112,7 +114,7 @@ async def ask_system(
             raise
         in_a_row = 0
         latency_s = max(0.0, time.perf_counter() - started - waits.waited_s)
-        return AnsweredQuery(query, answer, _told(latency_s))
+        return AnsweredQuery(query, answer, _rounded(latency_s))
 
     work: Work[Query, AnsweredQuery] = Work(
         stage="ask",
@@ -141,5 +143,5 @@ async def given_by(what: str, reply: Awaitable[T]) -> T:
         raise CallError("error", f"the {what} called exit({error.code})") from error
 
 
-def _told(latency_s: float) -> float:
+def _rounded(latency_s: float) -> float:
     return max(round(latency_s, _DIGITS), _LEAST_S)

@@ -198,7 +198,7 @@ def read_query_rows(
             "passage a grade, or leave the row out while nobody has graded it"
         )
     marks.refuse()
-    of_sheet = source.sheet.told(path) if source.sheet else ()
+    of_sheet = source.sheet.notes(path) if source.sheet else ()
     as_read = (*of_sheet, *_grade_notes(graded.get(True)), *_split_notes(path, asked))
     return ReadRows(list(query_rows.values()), repeated, not_read, row.is_of_table, as_read)
 

@@ -80,7 +80,7 @@ class Provider:
         async def look(client: "Client") -> RemoteBatch | None:
             async for batch in client.batches.list(limit=100):
                 if (batch.metadata or {}).get(NAME) == name:
-                    return _told(batch)
+                    return _remote_batch(batch)
             return None
 
         return await self._call(look)
@@ -109,7 +109,7 @@ class Provider:
             )
         except CallError as error:
             raise EndpointError(f"batch API: {error}") from error
-        return _told(made)
+        return _remote_batch(made)
 
     async def look(self, batch_id: str) -> RemoteBatch:
         """Return how far a batch is.
@@ -119,7 +119,7 @@ class Provider:
             EndpointError: The provider cannot be asked.
         """
         try:
-            return _told(await self._call(lambda client: client.batches.retrieve(batch_id)))
+            return _remote_batch(await self._call(lambda client: client.batches.retrieve(batch_id)))
         except EndpointError as error:
             refused = error.__cause__
             if not isinstance(refused, RefusedError) or refused.reply.status != _NOT_FOUND:
@@ -131,7 +131,7 @@ class Provider:
 
     async def cancel(self, batch_id: str) -> RemoteBatch:
         """End a batch; what is done of it is paid for, and can be fetched."""
-        return _told(await self._call(lambda client: client.batches.cancel(batch_id)))
+        return _remote_batch(await self._call(lambda client: client.batches.cancel(batch_id)))
 
     async def content(self, batch: RemoteBatch) -> list[bytes]:
         """Return the content of the files of a batch.
@@ -167,7 +167,7 @@ class Provider:
         raise AssertionError
 
 
-def _told(batch: "Batch") -> RemoteBatch:
+def _remote_batch(batch: "Batch") -> RemoteBatch:
     files = tuple(file for file in (batch.output_file_id, batch.error_file_id) if file)
     errors = (batch.errors.data if batch.errors else None) or []
     message = "; ".join(f"{error.code}: {error.message}" for error in errors[:3])

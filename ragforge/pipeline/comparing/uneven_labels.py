@@ -126,7 +126,7 @@ class _UnevenLabels:
         said = {"A": f"{item.comparison.a} is better", "B": f"{item.comparison.b} is better"}
         return replace(
             item,
-            withheld=f"{_told(item, shares)}, and by {self._judge.model} alone "
+            withheld=f"{_by_people(item, shares)}, and by {self._judge.model} alone "
             f"{said.get(alone, 'neither is shown to be better')}; labels on a sample of both tell "
             "(`ragforge calibrate sample`, `compare --calibrated`)",
             has_uneven_labels=True,
@@ -142,9 +142,9 @@ class _UnevenLabels:
             shares = self._shares(item, self._unchecked)
             if shares.are_uneven:
                 told[couple] = (
-                    f"{_told(item, shares)}, {self._judge.model} the rest: a difference may be one "
-                    "of who graded; `ragforge judge --on-labels` lets the judge grade people's "
-                    "pairs too, and then it is told"
+                    f"{_by_people(item, shares)}, {self._judge.model} the rest: a difference may "
+                    "be one of who graded; `ragforge judge --on-labels` lets the judge grade "
+                    "people's pairs too, and then it is told"
                 )
         yield from told.values()
 
@@ -243,6 +243,6 @@ class _UnevenLabels:
         }
 
 
-def _told(item: Compared, shares: _Shares) -> str:
+def _by_people(item: Compared, shares: _Shares) -> str:
     a, b = item.comparison.a, item.comparison.b
     return f"people graded {shares.a:.0%} of what {a} ranks and {shares.b:.0%} of what {b} does"

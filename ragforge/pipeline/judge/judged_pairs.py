@@ -64,7 +64,7 @@ class JudgedPairs:
                 dataset.write_label_checks(checks.values())
             keys = {f"{one.query_id}/{one.chunk_id}" for one in left}
             add_failures(judged, dataset, lambda key: key not in keys)
-        for message in _told(len(reworded), len(beside)):
+        for message in _notes(len(reworded), len(beside)):
             observer(Event("note", message=message))
 
     def write_checks(
@@ -96,7 +96,7 @@ class JudgedPairs:
             )
             dataset.write_label_checks([*stay, *new])
             add_failures(judged, dataset, keys.__contains__)
-        for message in _told(len(reworded), 0):
+        for message in _notes(len(reworded), 0):
             observer(Event("note", message=message))
 
     def _reworded(self) -> set[str]:
@@ -110,7 +110,7 @@ def _by_people(table: JudgmentTable) -> set[Key]:
     return {(pair.query_id, pair.chunk_id) for pair in graded}
 
 
-def _told(n_reworded: int, n_beside: int) -> Iterator[str]:
+def _notes(n_reworded: int, n_beside: int) -> Iterator[str]:
     if n_reworded:
         n = plural(n_reworded, "query asks", "queries ask")
         yield f"{n} something else than the judge was asked: left out; judge again"

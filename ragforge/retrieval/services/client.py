@@ -294,9 +294,9 @@ class ServiceClient:
         try:
             reply = await in_thread(partial(self._http.send, request))
         except NoReplyError as error:
-            raise NoReplyError(error.kind, self._told(str(error))) from None
+            raise NoReplyError(error.kind, self._masked(str(error))) from None
         except CallError as error:
-            raise CallError(error.kind, self._told(str(error))) from None
+            raise CallError(error.kind, self._masked(str(error))) from None
         duration_s = time.monotonic() - begun
         return _Answered(reply, self._exchange(values, reply, duration_s))
 
@@ -371,11 +371,11 @@ class ServiceClient:
         if wait_s > most_s:
             raise CallError(
                 "error",
-                f"{self._told(why)}; it asks to wait {wait_s:g} s, and max_wait_s is {most_s:g}",
+                f"{self._masked(why)}; it asks to wait {wait_s:g} s, and max_wait_s is {most_s:g}",
             )
         if not self._has_waited:
             self._has_waited = True
-            self._note(f"{self._told(why)[:_SHOWN]}; waiting {wait_s:g} s (said once)")
+            self._note(f"{self._masked(why)[:_SHOWN]}; waiting {wait_s:g} s (said once)")
         self._pace.hold(wait_s)
         begun_s = asyncio.get_running_loop().time()
         await self._sleep(wait_s)
@@ -419,7 +419,7 @@ class ServiceClient:
             return "the token of its oauth"
         return f"what is sent of {names}" if names else "a request without credentials"
 
-    def _told(self, message: str) -> str:
+    def _masked(self, message: str) -> str:
         text = self.secrets.mask_message(message)
         return text if text.startswith(self.where) else f"{self.where}: {text}"
 
