@@ -29,6 +29,7 @@ _WHOLE: Final = re.compile(r"\s*[0-9]+(?:\.0*)?\s*", re.ASCII)
 _MOST: Final = 10**15
 """No text is so long, and floats are exact up to there."""
 _SHOWN = 80
+_END_MARKS: Final = " ?!.…？！。"  # noqa: RUF001 - of queries in Chinese and Japanese
 _FAILED = frozenset({"error", "failed", "failure", "fail"})
 """What stands under `status` in a result that is none."""
 _STATUSES = ("status", "status_code", "statusCode", "code", "error_code", "errorCode")
@@ -98,8 +99,9 @@ def _is_fault(status: object) -> bool:
 
 
 def is_same_query(one: str, other: str) -> bool:
-    """Whether a query is repeated, be it with other blanks or letters of another case."""
-    return fold_text(one).casefold() == fold_text(other).casefold()
+    """Whether a query is repeated, be it with other blanks, case or marks at its end."""
+    one, other = (fold_text(text).casefold() for text in (one, other))
+    return one == other or one.rstrip(_END_MARKS) == other.rstrip(_END_MARKS) != ""
 
 
 def other_query_error(where: str, told: str, query: str, let: str, raw: str = "") -> CallError:

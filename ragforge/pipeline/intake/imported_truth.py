@@ -385,7 +385,8 @@ class ImportedTruth:
             self._n_unplaced += sum(1 for _ in graded_quotes)
             return ()
         for graded_quote in map(self._on_scale, self._apart(graded_quotes)):
-            quoted = f"{query_id}: {graded_quote.doc_id}: {graded_quote.quote[:60]!r}"
+            places = filter(None, (query_id, graded_quote.doc_id))
+            quoted = ": ".join((*places, f"{graded_quote.quote[:60]!r}"))
             passage = self._place(graded_quote)
             if isinstance(passage, MisplacedQuote):
                 name, there = graded_quote.chunk_id, passage.chunk_id

@@ -86,7 +86,8 @@ def _at(value: object, keys: Sequence[str]) -> str | None:
 
 def _has_query(text: str, query: str) -> bool:
     """Whether a text repeats a query, perhaps among other words."""
-    return fold_text(query).casefold() in fold_text(text).casefold()
+    is_within = fold_text(query).casefold() in fold_text(text).casefold()
+    return is_within or is_same_query(text, query)
 
 
 def pass_over(_: Exchange) -> None:

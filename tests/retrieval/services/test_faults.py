@@ -152,6 +152,27 @@ def test_where_the_reply_repeats_the_query_can_be_said(scripted, retriever, fail
     assert "for another query" in str(failure(retriever(echo="request.q"), "When?"))
 
 
+@pytest.mark.parametrize(
+    ("asked", "repeated", "is_same"),
+    [
+        ("How long is it?", "how long is it", True),
+        ("返品は？", "返品は", True),  # noqa: RUF001
+        ("What is C++?", "What is C", False),
+        ("?", "!", False),
+    ],
+)
+def test_a_query_may_be_repeated_without_its_mark(
+    scripted, retriever, failure, ids, asked, repeated, is_same
+):
+    """Services lower a query and take its punctuation away before they search."""
+    scripted.answer = Answer({"query": repeated, "hits": ["a"]})
+
+    if is_same:
+        assert ids(retriever(), asked) == ["a"]
+    else:
+        assert "for another query" in str(failure(retriever(), asked))
+
+
 def test_a_service_that_rewrites_queries_can_be_let(scripted, retriever, ids):
     """It repeats what it made of the question."""
     scripted.answer = Answer({"query": "reason for returns", "hits": ["a"]})
