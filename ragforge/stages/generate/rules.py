@@ -51,7 +51,7 @@ _EVERYWHERE = frozenset("faq recap summary note notes tip overview introduction 
 _MOST_INDENTED = 1000
 _FEWEST_ANSWER_STEMS = 4
 _FEWEST_SEARCH_WORDS, _MOST_SEARCH_WORDS = 2, 6
-_NUMBER = pattern(r"^\d{1,3}(?:\.\d{1,3})*+[.)][ \t]+(?=\S)")
+_NUMBER = pattern(r"^\d{1,3}(?>(?:\.\d{1,3})*)[.)][ \t]+(?=\S)")
 _QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 _MARKS = ".,;:!?()[]{}\"'\u201c\u201d\u2018\u2019\u2013\u2014&/-\uff1f\u061f"
 
@@ -161,7 +161,7 @@ def _of_sentences(sentences: list[str], chunk: Chunk) -> Iterator[Candidate]:
     asked = [(each, sentence) for each, sentence in found if each is not None]
     for each, sentence in sorted(asked, key=lambda pair: pair[0].type != "definition"):
         question = each.text
-        if chunk.heading_path and not _names(chunk.heading_path[:1], question):
+        if chunk.heading_path and not _names(chunk.heading_path[0], question):
             question = f"{question[:-1]} ({_plain(chunk.heading_path[0])})?"
         yield _candidate(question, sentence, each.difficulty, each.type)
 
@@ -228,10 +228,10 @@ def _tells(sentence: str) -> bool:
     return len(content_stems(linked)) >= _FEWEST_ANSWER_STEMS and not (lead_in or is_code)
 
 
-def _names(titles: Sequence[str], question: str) -> bool:
+def _names(title: str, question: str) -> bool:
     """Whether the question already names what the document is about."""
-    wanted = {stem for title in titles for stem in content_stems(title)}
-    return not wanted or bool(wanted & set(content_stems(question)))
+    wanted = set(content_stems(title))
+    return not wanted or not wanted.isdisjoint(content_stems(question))
 
 
 def _plain(heading: str) -> str:
