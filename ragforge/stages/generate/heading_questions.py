@@ -15,7 +15,7 @@ _VERBS: Final = frozenset(
     "embed enable encrypt ensure evaluate expand expose extend fetch find fix generate get give "
     "handle hide identify ignore implement improve include increase inspect install integrate "
     "invite join keep launch let limit locate lock make manage measure merge migrate modify "
-    "move obtain open optimize organize override parse pass perform pin prepare prevent protect "
+    "move obtain optimize organize override parse pass perform pin prepare prevent protect "
     "provide publish receive record reduce register reload remove rename renew reorder replace "
     "replicate require reset resize resolve restart restore restrict retrieve reuse revert "
     "revoke rotate run save scale schedule secure select send serve share show simulate skip "
@@ -25,7 +25,8 @@ _VERBS: Final = frozenset(
 )
 _ALSO_NOUNS: Final = frozenset(
     "access build call check design document export filter import link list load log map monitor "
-    "order process query read release report request return search set sign test upload".split()
+    "open order process query read release report request return search set sign test "
+    "upload".split()
 )
 """Verbs only where something that is acted on follows: "Import maps" are no order."""
 _ACTED_ON: Final = pattern(
@@ -148,7 +149,7 @@ def _said_of(heading: str, answer: str) -> AskedByRule:
         return _fact(f"What happens {lower_first(heading)}?")
     if wrong := _WRONG.fullmatch(heading):
         what = lower_first(wrong["what"])
-        article = "" if what.endswith("s") else "an " if what[0] in "aeiou" else "a "
+        article = "" if what.endswith(("s", "trouble")) else "an " if what[0] in "aeiou" else "a "
         text = f"What can I do about {article}{what} {wrong['rest']}?"
         return AskedByRule(text, "medium", "troubleshooting")
     if _IDENTIFIER.fullmatch(heading):
@@ -211,6 +212,6 @@ def _gerund(verb: str) -> str:
 
 _GERUNDS: Final = {
     _gerund(verb): verb
-    for verb in sorted(_VERBS - {"edit", "open"} | {"import", "export", "monitor", "set"})
+    for verb in sorted(_VERBS - {"edit", "work"} | {"import", "export", "monitor", "set"})
 }
 """What somebody is doing, to the verb; those of others are often nouns: "Opening hours"."""

@@ -39,6 +39,8 @@ _GOALS: Final = (
     pattern(r"Use (?!(?:of|by|it|them|cases?)\b)[^,;:()]{2,80}? to (?P<goal>[^,;:()]{3,80})[.!]\Z"),
 )
 """What is to be done stands first, and how behind it."""
+_NO_GOALS: Final = frozenset("a an be do my the".split())
+"""Begin a state or a place, as in "To the left, click Save"."""
 _CONDITION: Final = pattern(
     r"(?P<word>If|When) (?P<clause>(?!you\b|\w+ing\b)[^,;:()]{3,80}), "
     rf"(?:then )?{_STATEMENT}"
@@ -208,7 +210,7 @@ def _goal(said: str) -> AskedByRule | None:
             verb, *acted_on = goal.split()
             is_verb = verb.isalpha() and not verb.endswith(("ing", "ly")) and verb not in _NOT_FIRST
             is_whole = acted_on and acted_on[-1] not in ("and", "only", "or")
-            if is_whole and is_verb and verb not in ("be", "do"):
+            if is_whole and is_verb and verb not in _NO_GOALS:
                 return AskedByRule(f"How do I {goal}?", "medium", "procedure")
     return None
 

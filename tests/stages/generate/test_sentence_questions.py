@@ -60,6 +60,8 @@ def test_a_form_answers_its_question(sentence, question):
         "Takes a YAML value and returns the number of it.",
         "If `*` is in the list of names, no name is looked up.",
         "To do so, pass None as the timeout.",
+        "To the left, click the button named Save.",
+        "To be safe, the operator must restart the server.",
         "To use it, pass None as the timeout.",
         "To recap, threads take locks and give them back.",
         "To learn more about timeouts, see the guide of the client.",
