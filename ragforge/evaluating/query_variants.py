@@ -8,6 +8,7 @@ of systems that are equally good.
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
+from ragforge.corpus.signs import signed_words
 from ragforge.deferred import pattern
 from ragforge.evaluating.formatting import plural
 from ragforge.files.set.dataset import Dataset
@@ -17,7 +18,7 @@ _WORD: Final = pattern(r"\w+")
 _LEAST_CHARS: Final = 5
 """Of an answer that tells which question it is of, beside the ids of chunks: "yes" does not."""
 _LEAST_WORDS: Final = 6
-"""Of one that does so alone."""
+"""Of one that does so alone, or beside the ids of documents, which answer many questions each."""
 _RELEVANT: Final = 2
 
 _FEW: Final = 0.1
@@ -47,11 +48,12 @@ def query_variants(dataset: Dataset, queries: Iterable[Query]) -> dict[str, str]
     labelled = _labelled(dataset, unquoted) if unquoted else {}
     variants: dict[str, str] = {}
     for answer, found in alike.items():
-        first: dict[_Truth, str] = {}
+        first: dict[tuple[_Truth, frozenset[str]], str] = {}
         for query in found:
             truth = _quoted(query) or labelled.get(query.query_id, frozenset())
-            if _tells(answer, query, truth):
-                of = first.setdefault(truth, query.query_id)
+            if query.evidence or (query.answerable and _tells(answer, truth)):
+                signed = frozenset(signed_words(query.expected_answer or ""))
+                of = first.setdefault((truth, signed), query.query_id)
                 variants |= {query.query_id: of} if of != query.query_id else {}
     return variants
 
@@ -73,13 +75,14 @@ def variants_note(dataset: Dataset, queries: Collection[Query]) -> str:
     )
 
 
-def _tells(answer: str, query: Query, truth: _Truth) -> bool:
-    """Whether an answer, with the truth beside it, tells which question it is of."""
-    if query.evidence:
-        return True
-    if not query.answerable:
-        return False
-    return len(answer) >= _LEAST_CHARS if truth else len(answer.split()) >= _LEAST_WORDS
+def _tells(answer: str, labelled: _Truth) -> bool:
+    """Whether an answer tells which question it is of, beside what people labelled as relevant.
+
+    One word does not, such as a name or "false": two questions may ask a chunk for it.
+    """
+    if all(level == "document" for level, _ in labelled):
+        return len(answer.split()) >= _LEAST_WORDS
+    return len(answer) >= _LEAST_CHARS and not answer.isalpha()
 
 
 def _quoted(query: Query) -> _Truth:

@@ -42,9 +42,14 @@ def asked(query_id, **fields):
     return Query(query_id=query_id, **{**said, **fields})
 
 
-def label(query_id, chunk_id, grade=3):
+def label(query_id, chunk_id, level="chunk"):
     return Judgment(
-        query_id=query_id, chunk_id=chunk_id, grade=grade, source="human", provenance=ANN
+        query_id=query_id,
+        chunk_id=chunk_id,
+        grade=3,
+        source="human",
+        level=level,
+        provenance=ANN,
     )
 
 
@@ -170,6 +175,16 @@ def quoted(query_id, quote, answer="Yes."):
             False,
         ),
         (asked("q1-0", expected_answer="Yes."), asked("q1-1", expected_answer="Yes."), False),
+        (asked("q1-0", expected_answer="False."), asked("q1-1", expected_answer="False."), False),
+        (asked("q1-0", answerable=False), asked("q1-1", answerable=False), False),
+        (asked("d1-0"), asked("d1-1"), False),
+        (
+            asked("d1-0", expected_answer="A charge of ten percent of all."),
+            asked("d1-1", expected_answer="A charge of ten percent of all."),
+            True,
+        ),
+        (quoted("q1-0", "-5 to 5", "-5"), quoted("q1-1", "-5 to 5", "5"), False),
+        (quoted("q1-0", "-5 to 5", "5"), quoted("q1-1", "-5 to 5", "5."), True),
         (quoted("q1-0", "Fees are due."), quoted("q1-1", "fees are due"), True),
         (quoted("q1-0", "Fees are due."), quoted("q1-1", "Parcels are free."), False),
         (
@@ -187,6 +202,7 @@ def quoted(query_id, quote, answer="Yes."):
 def test_variants_share_their_answer_and_where_it_stands(tmp_path, one, other, are_variants):
     """Questions with the answer "Yes." about one page may be any."""
     dataset = a_set(tmp_path, [one, other])
+    dataset.add_judgments(label(f"d1-{n}", "1.md", level="document") for n in range(2))
 
     expected = {other.query_id: one.query_id} if are_variants else {}
 
