@@ -426,7 +426,7 @@ def sign_score(diffs: Floats) -> float:
     if not len(moved):
         return 0.0
     n, n_ahead = len(moved), int((np.sign(moved) == np.sign(diffs.mean())).sum())
-    is_binary = np.ptp(np.abs(moved)) == 0 and n <= _EXACT
+    is_binary = np.ptp(np.abs(moved)) < _NOTHING and n <= _EXACT
     outcomes = range(n_ahead, n + 1) if is_binary else (n,)
     tail = sum(comb(n, ahead) for ahead in outcomes) / 2**n
     return -normal_quantile(max(tail, _LEAST_P)) if tail < 0.5 else 0.0

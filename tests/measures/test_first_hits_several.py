@@ -114,6 +114,15 @@ def test_few_queries_that_differ_are_told_by_their_signs(n_ahead, is_told):
     assert weaker_score(-diffs) == pytest.approx(-weaker_score(diffs))
 
 
+def test_differences_that_rounding_tells_apart_are_of_one_size():
+    """Seven of eight by a fifth happen in one of fourteen; 0.6 less 0.4 is no fifth to the bit."""
+    ahead = [0.6 - 0.4, 0.8 - 0.6, *[0.2] * 5]
+    diffs = np.array([*ahead, -0.2, *[0.0] * 92])
+
+    assert weaker_score(diffs) == pytest.approx(weaker_score(diffs.round(9)))
+    assert weaker_score(diffs) < 1.96
+
+
 def test_a_difference_that_is_the_same_in_all_queries_is_told():
     """Without any spread there is no t."""
     assert weaker_score(np.ones(40)) > 5
