@@ -2,8 +2,9 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -16,6 +17,8 @@ DEEPEST: Final = 10_000
 """Elements that may be open at once. The parser looks through all of them at each new one: 100,000
 take it a minute."""
 
+_MOST_HELD: Final = 20
+"""Nodes within a raised number, or the link around it, that are looked at."""
 _DEEPEST_INDENT = 30
 """Levels of lists that are shown; those of a page with thousands would be nothing but blanks."""
 _DROPPED = {
@@ -177,16 +180,34 @@ def _walk(body: LexborNode, writer: "_Writer") -> None:
             if tag in _CELLS and writer.is_in_table:
                 writer.cell(_span(node, "colspan"), _span(node, "rowspan"))
             if tag == "sup":
-                writer.raised((node.text(deep=True) or "").strip(), is_note=_is_note(node))
+                held = _held(node)
+                writer.raised(_text_of(held).strip(), is_note=_is_note(node, held))
             stack.append((node, False))
             stack.extend((child, True) for child in reversed(list(node.iter(include_text=True))))
 
 
-def _is_note(node: LexborNode) -> bool:
+def _held(node: LexborNode) -> list[LexborNode]:
+    """Return a node and what it holds; nothing where that is more than a raised number needs."""
+    held: list[LexborNode] = []
+    waiting = [node]
+    while waiting:
+        held.append(waiting.pop())
+        waiting.extend(reversed(list(islice(held[-1].iter(include_text=True), _MOST_HELD))))
+        if len(held) + len(waiting) > _MOST_HELD:
+            return []
+    return held
+
+
+def _text_of(held: Iterable[LexborNode]) -> str:
+    return "".join(node.text_content or "" for node in held if node.tag == "-text")
+
+
+def _is_note(node: LexborNode, held: Sequence[LexborNode]) -> bool:
     """Whether a raised text leads to a note: it holds a link, or is all that a link holds."""
     around = node.parent
-    is_linked = around is not None and around.tag == "a" and around.text() == node.text()
-    return is_linked or node.css_first("a") is not None
+    if around is not None and around.tag == "a" and _text_of(_held(around)) == _text_of(held):
+        return True
+    return any(one.tag == "a" for one in held)
 
 
 def _code_of(node: LexborNode) -> str:

@@ -24,7 +24,10 @@ _BRACKETS: Final = pattern(r"\\.|`+|[\[\]]", re.DOTALL)
 _TICKS: Final = pattern(r"`+")
 _HIGHLIGHTED: Final = pattern(r"#!\w{1,20}+[ \t]{1,20}+(?=\S)")
 """The language of code within a line, as MkDocs Material states it; below as Nextra does."""
-_HIGHLIGHTED_BEHIND: Final = pattern(r"\{:[a-z][\w.]{0,40}+\}\Z")
+_HIGHLIGHTED_BEHIND: Final = pattern(
+    r"(?<=[^\s`])\{:(?!(?:else|then|catch)\})[a-z][\w.]{0,40}+\}\Z"
+)
+"""Behind code; `{:else}` is of Svelte itself."""
 _MOST_CODE: Final = 2000
 _LONGEST_LABEL: Final = 999
 """Characters of a label of a link, by CommonMark."""

@@ -67,7 +67,7 @@ _SEEN_BETWEEN_RULES: Final = pattern(
     r"(?>(?:\n[ \t]{2,60}+(?![\w-]{1,60}+:(?:[ \t]|$)).{1,1000}+){0,9}))$",
     re.MULTILINE,
 )
-_HEADING_ID: Final = pattern(r"[ \t]{1,20}+\[#[\w-]{1,100}+\][ \t]{0,20}+\Z")
+_HEADING_ID: Final = pattern(r"[ \t]{1,20}+\[#(?![0-9]+\])[\w-]{1,100}+\][ \t]{0,20}+\Z")
 _CODE_OF_FILE: Final = pattern(r"<<<[ \t]{1,20}+[@./~\w]\S{0,300}+[ \t]*\Z")
 _SNIPPET: Final = pattern(r"-{1,3}8<-{1,3}(?:[ \t]+[\"'].*[\"'])?[ \t]*\Z")
 _INCLUDED: Final = pattern(r"8<-|^[ \t]{0,100}\{[*!]", re.MULTILINE)

@@ -6,6 +6,7 @@ import pytest
 
 from ragforge.corpus.documents import read_plain
 from ragforge.corpus.formats import FORMATS, suffix_of
+from ragforge.corpus.html import read_page
 
 TIMES = 4
 MOST = 10.0
@@ -85,6 +86,14 @@ def test_nor_do_signs_within_each_other(doc_id, signs):
         read_plain(f"{half}a{half.replace(signs[0], signs[1])}", form, doc_id)
 
     assert any(growth(read, signs[0]) < MOST for _ in range(TRIES))
+
+
+@pytest.mark.slow
+def test_raised_numbers_in_one_open_link_take_no_square_of_a_page():
+    """Pages leave links open, and each number was held against all of the link."""
+    assert any(
+        growth(lambda text: read_page(f"<a>{text}"), "1<sup>1</sup>") < MOST for _ in range(TRIES)
+    )
 
 
 @pytest.mark.slow

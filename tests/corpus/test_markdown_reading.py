@@ -60,6 +60,7 @@ def seen(text, **how):
         ("> [!WARNING]\n> Hot.", "> Warning\n>\n> Hot."),
         ("{% hint style=\"info\" %}\nText.\n{% endhint %}", "Text."),
         ("# A [#my-id]\n\nIn `let x{:jsx}`, `#!py None`.", "# A\n\nIn `let x`, `None`."),
+        ("# A [#12]\n\nIn `{:else}`, `{:ok}`, `a{:then}`.",) * 2,
         ('```js filename="a.js" {1,4}\nx\n```', '```js filename="a.js"\nx\n```'),
         (":::{note} {octicon}`bell` Mind {bdg-info}`it`\nSo.\n:::", "Mind it\n\nSo."),
         ("* - ````\n    ```{tip}\n    ```\n    ````", "* - ````\n    ```{tip}\n    ```\n    ````"),
