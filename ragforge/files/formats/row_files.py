@@ -204,7 +204,8 @@ def _document_rows(path: Path, document: object, under: Field) -> list[Row] | No
 def _rows_of_squad(where: str, articles: list[Mapping[str, Any]]) -> list[Row]:
     """Return the questions of articles, as SQuAD is published; none where that is not their form.
 
-    They come as datasets of Hugging Face have them.
+    They come as datasets of Hugging Face have them. Test sets leave `answers` out: that is not to
+    say that there is none.
     """
     rows = []
     try:
@@ -214,9 +215,11 @@ def _rows_of_squad(where: str, articles: list[Mapping[str, Any]]) -> list[Row]:
                 beside["context"] = paragraph["context"]
                 for asked in paragraph["qas"]:
                     place = f"{where}: item {number}, {shown(asked['question'])}"
-                    texts = {"text": [answer["text"] for answer in asked.get("answers", ())]}
                     said = {k: v for k, v in asked.items() if k not in _LIKELY_WRONG}
-                    rows.append(make_row(place, {**beside, **said, "answers": texts}))
+                    if asked.get("answers") is not None or asked.get("is_impossible"):
+                        answers = asked.get("answers") or ()
+                        said["answers"] = {"text": [answer["text"] for answer in answers]}
+                    rows.append(make_row(place, {**beside, **said}))
     except (KeyError, TypeError, AttributeError):
         return []
     return rows

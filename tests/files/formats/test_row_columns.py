@@ -482,6 +482,22 @@ def test_squad_as_it_is_published_is_read(tmp_path):
     assert [item.query.answerable for item in found.queries] == [True, False, False]
 
 
+def test_a_squad_to_be_answered_has_no_question_to_refuse(tmp_path):
+    """Test sets come without their answers; that there is none they say otherwise."""
+    qas = [
+        {"id": "q1", "question": "How long?"},
+        {"id": "q2", "question": "Until when?", "answers": None},
+        {"id": "q3", "question": "Since when?", "is_impossible": True},
+    ]
+    paragraphs = [{"context": SQUAD["context"], "qas": qas}]
+    text = json.dumps({"data": [{"title": "a.md", "paragraphs": paragraphs}]})
+
+    found = read_queries(write(tmp_path / "set.json", text), str).queries
+
+    assert [item.query.answerable for item in found] == [True, True, False]
+    assert [len(item.graded_quotes) for item in found] == [1, 1, 0]
+
+
 def test_half_a_squad_is_told_as_any_other_file(tmp_path):
     """A paragraph without a context, and a question without words."""
     for paragraph in ({"qas": []}, {"context": "Oak.", "qas": [{"id": "q1"}]}):
