@@ -29,6 +29,8 @@ _SENTENCE_END = pattern(
 _NOT_PROSE = pattern(r"\s*(?:#|\||!!!|\.\. |:[a-z-]+:|<)")
 _DRAWN_LINE = pattern(r"[ \t]{0,40}+(?:(?P<sign>[^\w\s])(?P=sign){2,}[ \t]*|[-+=|: \t]{3,})$")
 """Under a title, or between the rows of a table."""
+_ENDS_TEXT = frozenset("*_:.+")
+"""What a line shorter than the one above is drawn of that ends a text or a box, and no title."""
 _LITERAL = pattern(r"(?P<indent>[ \t]{0,40}+)(?:\.\. [\w:-]{1,40}::|.{0,2000}::[ \t]*$)")
 """Begins what is further in, in reStructuredText: code, and tables."""
 _FENCE = pattern(r"\s*(?:```|~~~)")
@@ -73,12 +75,14 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
     at, fenced, in_table, is_item, literal = 0, False, False, False, _MOST_INDENTED
     for line in text.splitlines(keepends=True):
         behind = at + len(line)
-        is_drawn = not fenced and _DRAWN_LINE.match(line) is not None
+        drawn = None if fenced else _DRAWN_LINE.match(line)
+        is_drawn = drawn is not None
         is_below = is_drawn and start is not None and not is_item
-        is_title = is_below and len(line) >= at - text.rfind("\n", 0, at - 1) - 1
-        is_fence = not is_title and _FENCE.match(line) is not None
+        is_long = len(line) >= at - text.rfind("\n", 0, at - 1) - 1
+        is_fence = not (is_below and is_long) and _FENCE.match(line) is not None
         item = _LIST_ITEM.match(line)
-        if is_below and not is_fence:
+        ends_text = drawn is not None and drawn["sign"] in _ENDS_TEXT and not is_long
+        if is_below and not is_fence and not ends_text:
             start = None
         in_table = bool(line.strip()) and (in_table or (is_drawn and "|" in line))
         column = len(line) - len(line.lstrip())

@@ -43,6 +43,9 @@ def test_only_prose_is_cut_into_sentences(text, sentences):
         ("It does.\n\n- One of them.\n---\n\nSo.\n", ["It does.", "One of them.", "So."]),
         ("It does.\n~~~\na = 1\n~~~\nSo.", ["It does.", "So."]),
         ("Given `a | b`, it does.\n| a | b |", ["Given `a | b`, it does."]),
+        ("It does.\n***\nSo.", ["It does.", "So."]),
+        ("It does.\n:::\nSo.", ["It does.", "So."]),
+        ("It does\n*******\nSo.", ["So."]),
     ],
 )
 def test_titles_tables_and_code_are_no_sentences(text, said):
