@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ragforge.pipeline.answer.asking_systems import PassageFinder, PlacedAnswers
 
 _EXAMPLES: Final = 3
+_STOPS: Final = " .\u3002\u0964"
+"""At the end of an expected answer they change nothing."""
 _ROUNDED: Final = 0.006
 """By how much a total may differ from what its rows come to, as it may be rounded."""
 _PERCENT: Final = 100
@@ -138,8 +140,9 @@ def with_query_ids(
 
     An id goes before the question, unless it is just called id and no query has it: then it is the
     number of the row. Questions are the same that differ in case, blanks and punctuation alone.
-    Where several queries ask the same, rows go to them in the order of the ids; where these expect
-    different answers, nobody knows which row is of which, and all are left out.
+    Where several queries ask the same, rows go to them in the order of the ids, those that count
+    first; where these expect different answers, nobody knows which row is of which, and all are
+    left out.
 
     Args:
         rows: Answers, some or all without an id.
@@ -153,9 +156,11 @@ def with_query_ids(
     ids: dict[str, list[str]] = {}
     known: dict[str, str] = {}
     expected: dict[str, tuple[str, bool]] = {}
-    for query in sorted(queries, key=lambda query: query.query_id):
+    for query in sorted(queries, key=lambda query: (query.status != "accepted", query.query_id)):
         known[query.query_id] = query.query
-        expected[query.query_id] = (_folded(query.expected_answer or ""), query.answerable)
+        if query.status == "accepted":
+            answer = _folded(query.expected_answer or "").rstrip(_STOPS)
+            expected[query.query_id] = (answer, query.answerable)
         ids.setdefault(normal_question(query.query), []).append(query.query_id)
     named: list[AnswerRow] = []
     unasked: list[str] = []

@@ -95,6 +95,26 @@ def test_rows_whose_queries_expect_different_answers_are_left_out():
     ]
 
 
+@pytest.mark.parametrize(
+    ("expected", "status", "order"),
+    [
+        (("12 euros.", "12 Euros"), "accepted", ["q2", "q3"]),
+        (("3 km", "12 euros"), "retired", ["q3", "q2"]),
+    ],
+)
+def test_no_row_is_left_out_for_a_stop_or_a_query_that_counts_no_more(expected, status, order):
+    """One row is of either then, or of the query that counts."""
+    first, last = (
+        query.model_copy(update={"expected_answer": text})
+        for query, text in zip(QUERIES[1:], expected, strict=True)
+    )
+    retired = first.model_copy(update={"status": status})
+
+    rows = with_query_ids([asked("Who pays?"), asked("Who pays?")], [retired, last], silent)
+
+    assert [row.query_id for row in rows] == order
+
+
 def test_questions_that_nobody_asks_are_told():
     """An answer that is lost lowers no mean in silence."""
     notes = []
