@@ -175,13 +175,23 @@ def import_queries(
 
 
 def _unread_names(read: ImportedQueries, truth: ImportedTruth, path: Path) -> Iterator[str]:
-    """Yield a note on columns that are not read, and that name documents or chunks of the set."""
+    """Yield a note on columns that are not read, and that name documents or chunks of the set.
+
+    None where the file names these under known names: what a system returned may stand beside.
+    """
+    if any(map(_names_passages, read.queries)):
+        return
     has_quotes = any(item.graded_quotes for item in read.queries)
     for name, values in read.not_read.items():
         if level := truth.level_of(values):
             field_name = "doc_id" if has_quotes and level == "document" else "relevant"
             flag = shlex.join(["--map", f"{field_name}={name}"])
             yield f"{path}: {shown(name)} names {level}s; where these hold the answer: {flag}"
+
+
+def _names_passages(item: ImportedQuery) -> bool:
+    """Whether a file says by ids what is relevant to a query, or where its quotes stand."""
+    return bool(item.grades or any(one.doc_id or one.chunk_id for one in item.graded_quotes))
 
 
 def _blank_answers(imported: Sequence[ImportedQuery]) -> Iterator[str]:

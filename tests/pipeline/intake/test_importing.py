@@ -148,6 +148,18 @@ def test_beside_quotes_such_a_column_is_where_they_stand(bring):
     assert any(event.message.endswith("--map doc_id=page") for event in told)
 
 
+@pytest.mark.parametrize(
+    "known", [{"relevant": ["a.md"]}, {"quote": ROW["quote"], "doc_id": "a.md"}]
+)
+def test_no_column_is_told_beside_one_that_says_what_is_relevant(bring, known):
+    """It took the place of the known one: what a system returned, of what is right."""
+    told = []
+
+    bring({"question": "What?", **known, "retrieved": "b.md"}, observer=told.append)
+
+    assert not any("these hold" in event.message for event in told)
+
+
 def test_importing_again_changes_nothing(dataset, bring):
     """A set in a repository is imported by every build."""
     bring(ROW)
