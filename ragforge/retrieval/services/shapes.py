@@ -51,6 +51,8 @@ _SAID: Final = re.compile(
     r"choices|candidates|generations|messages|parts|contents?|outputs?", re.IGNORECASE
 )
 """Names of lists that hold what a model says, and not what it read."""
+_OFTEN_READ: Final = re.compile(r"contents?|outputs?", re.IGNORECASE)
+"""Of those, names of passages as well."""
 _LAST: Final = re.compile(r"messages", re.IGNORECASE)
 """Of those, lists of which the last item is the answer."""
 
@@ -133,7 +135,7 @@ def propose_fields(items: Sequence[object]) -> list[PathProposal]:
 def propose_answer(reply: object) -> list[PathProposal]:
     """Return paths for what a system's reply lacks: the answer, its contexts and their fields."""
     texts = [place for place in _places(reply) if isinstance(place.value, str) and place.value]
-    contexts = _likeliest_list(reply, but=_SAID)
+    contexts = _likeliest_list(reply, _is_said)
     inside = f"{contexts.path}[0]" if contexts else "\0"
     outside = [place for place in texts if not place.path.startswith(inside)]
     named = [place for place in outside if _ANSWERS.fullmatch(place.name)]
@@ -231,13 +233,23 @@ def _is_number(value: object) -> bool:
     return not isinstance(value, bool)
 
 
-def _likeliest_list(reply: object, but: re.Pattern[str] | None = None) -> _Place | None:
-    """Return the list that looks most like results, but none of some names; None for none."""
+def _is_said(place: _Place) -> bool:
+    """Whether a list holds what a model says: by its name, unless its items have an origin."""
+    if not _SAID.fullmatch(place.name):
+        return False
+    if not _OFTEN_READ.fullmatch(place.name) or not isinstance(place.value, list):
+        return True
+    return not any(item.setting in ("document", "score") for item in propose_fields(place.value))
+
+
+def _likeliest_list(
+    reply: object, is_none: Callable[[_Place], bool] = lambda _: False
+) -> _Place | None:
+    """Return the list that looks most like results; None for none."""
     lists = [
         place
         for place in _places(reply)
-        if isinstance(place.value, list) and place.value
-        if but is None or not but.fullmatch(place.name)
+        if isinstance(place.value, list) and place.value and not is_none(place)
     ]
     worth = {place.path: _list_worth(place) for place in lists}
     best = max(lists, key=lambda place: worth[place.path], default=None)

@@ -82,6 +82,11 @@ def test_nothing_is_proposed_where_nothing_looks_like_results(reply):
         ({"result": {"output_text": "Yes"}}, {"answer": "result.output_text"}),
         ({"id": "7", "answer": "Yes", "trace": "a long line of words"}, {"answer": "answer"}),
         ({"sources": ["a", "b"], "reply": "So"}, {"answer": "reply", "contexts": "sources"}),
+        ({"content": ["So", "it is"]}, {"answer": "content[0]"}),
+        (
+            {"reply": "So", "contents": [{"text": "So it is.", "source": "a.md"}]},
+            {"answer": "reply", "contexts": "contents", "text": "text", "document": "source"},
+        ),
     ],
 )
 def test_an_answer_is_found_by_its_name(reply, proposed):
