@@ -419,8 +419,8 @@ def _is_of_another(subject: Subject, proved: Passage, proof: Location) -> bool:
 
     Words of the question that told of what a quote spoke have to tell so where it stands now; of a
     quote that stands nowhere, where the words of the answer do. Where it is not known any more what
-    told of it, the quote has to stand as it stood, and all words of the question have to tell so:
-    sections of a template read the same around it.
+    told of it, the quote has to stand as it stood, and all words of the question have to tell so, but
+    for those by which any question may ask: sections of a template read the same around it.
 
     Args:
         subject: With the question, the quotes, and what told of what they spoke.
@@ -458,7 +458,8 @@ def _tells_alike(wanted: set[str], before: Context, now: Context) -> bool:
     """Whether those of some words that told of what a text spoke, or may have, tell so now."""
     own = telling_words(now.own)
     if not before.is_whole:
-        return wanted <= own | telling_words(now.ahead)
+        asking = telling_words(" ".join(all_entries("duplicates.interchangeable")))
+        return wanted - asking <= own | telling_words(now.ahead)
     return wanted & telling_words(before.own) <= own and (
         wanted & telling_words(before.ahead) <= own | telling_words(now.ahead)
     )

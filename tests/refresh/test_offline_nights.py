@@ -184,3 +184,46 @@ def test_a_query_of_a_page_that_is_gone_does_not_come_back_with_a_page_alike(ask
     night.json("--accept-churn")
 
     assert night.queries["u"].status == "retired"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("other.md", "Nothing of it.", "Nothing of it, indeed."),
+        ("clients.md", "The end.", "This is the end."),
+        ("clients.md", "It can be changed", "It can well be changed"),
+    ],
+)
+def test_a_section_that_was_refused_does_not_bring_a_query_back_the_night_after(ask_redis, change):
+    """What stood there the night before was taken for what had been checked."""
+    redis, kafka = section("Redis", "##"), section("Kafka", "##")
+    night = ask_redis(LIMIT, {"clients.md": f"# Clients\n\n{redis}\n## End\n\nThe end.\n"})
+    night.edit("clients.md", lambda text: text.replace(redis, ""))
+    night.json("--accept-churn")
+    night.edit("clients.md", lambda text: text.replace("## End", f"{kafka}\n## End"))
+    night.json("--accept-churn")
+    name, old, new = change
+    night.edit(name, lambda text: text.replace(old, new))
+    night.json("--accept-churn")
+    assert night.queries["u"].status == "retired"
+
+    night.edit("clients.md", lambda text: text.replace("## Kafka", f"{redis}\n## Kafka"))
+    night.json("--accept-churn")
+
+    [proof] = night.queries["u"].evidence
+    text = (night.docs / "clients.md").read_text(encoding="utf-8")
+    assert night.queries["u"].status == "accepted"
+    assert text.rfind("## ", 0, proof.start) == text.find("## Redis")
+
+
+def test_a_question_of_the_heading_is_back_with_its_section(tmp_path):
+    """What it asks with, such as "know", stands in no text."""
+    question = "What should I know about refunds (Billing)?"
+    night = asking(tmp_path, question, REFUND, REFUND, {"billing.md": TEXT})
+    night.edit("billing.md", lambda text: text.replace(REFUND, ""))
+    night.json()
+    assert night.queries["u"].status == "retired"
+    night.edit("billing.md", lambda _: f"{TEXT}\n## News\n\nThere is some.\n")
+    night.json()
+
+    assert night.queries["u"].status == "accepted"

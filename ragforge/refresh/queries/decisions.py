@@ -128,6 +128,8 @@ def _decide_put_out(located: LocatedQuery, history: QueryHistory) -> Decision:
         return "kept"
     if is_in_conflict(last) and query.query_id not in history.cleared:
         return "kept"
+    if query.status == "retired" and located.state not in VERBATIM:
+        return "kept"
     if is_unchecked(query):
         if history.is_as_before(located):
             return "revived"

@@ -194,6 +194,19 @@ class QueryUpdate:
         failed = Cause(kind="check failed", detail=_shortened(reason))
         return self._item(query, "quarantined", more=(failed,))
 
+    def still_retired(self, why: str) -> UpdatedQuery:
+        """Return a retired query that stays out, for all that its quotes stand again somewhere.
+
+        They do not bring it back by themselves in the next refresh.
+
+        Args:
+            why: What came of the check.
+        """
+        old = self.located.query
+        if any(gate.verdict == "fail" for gate in old.gates):
+            return self.as_it_was()
+        return UpdatedQuery(old, _gated(old, "unknown", why, None))
+
     def broken_pin(self) -> ItemChange:
         """Return what would have to happen to a pinned query."""
         is_gone = self.located.state == "gone"

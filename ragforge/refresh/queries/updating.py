@@ -174,7 +174,7 @@ class _Updating:
         if checked.outcome == "answered" and not ((was_retired and draft.answer) or is_to_decide):
             return update.answered(draft)
         if was_retired:
-            return update.as_it_was()
+            return update.still_retired(_NOTHING_FOUND)
         if checked.outcome in ("answered", "open"):
             told = f"another answer was found: {draft.answer}" if draft.answer else _UNPLACED
             return update.quarantined(told, checked.by)
@@ -202,7 +202,7 @@ class _Updating:
                 continue
             update = self._update(located)
             if located.query.status == "retired":
-                self.take([update.as_it_was()])
+                self.take([update.still_retired(failure.kind)])
             else:
                 self.take([update.unchecked(failure.kind, f"{failure.kind}: {failure.message}")])
 

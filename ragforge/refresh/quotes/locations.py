@@ -249,7 +249,7 @@ def is_rejected(query: Query) -> bool:
 
 def is_unchecked(query: Query) -> bool:
     """Whether a query is out because nobody could check it where its quotes stand."""
-    return query.status == "quarantined" and any(gate.verdict == "unknown" for gate in query.gates)
+    return query.status != "accepted" and any(gate.verdict == "unknown" for gate in query.gates)
 
 
 def _look(
