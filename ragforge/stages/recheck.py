@@ -419,8 +419,8 @@ def _is_of_another(subject: Subject, proved: Passage, proof: Location) -> bool:
 
     Words of the question that told of what a quote spoke have to tell so where it stands now; of a
     quote that stands nowhere, where the words of the answer do. Where it is not known any more what
-    told of it, the quote has to stand as it stood, and all words of the question have to tell so, but
-    for those by which any question may ask: sections of a template read the same around it.
+    told of it, the quote has to stand as it stood, and all words of the question have to tell so,
+    but for those by which any question may ask: sections of a template read the same around it.
 
     Args:
         subject: With the question, the quotes, and what told of what they spoke.

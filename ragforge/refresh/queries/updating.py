@@ -173,10 +173,11 @@ class _Updating:
         is_to_decide = bool(draft.answer) and is_from_person(checked.located.query)
         if checked.outcome == "answered" and not ((was_retired and draft.answer) or is_to_decide):
             return update.answered(draft)
+        told = f"another answer was found: {draft.answer}" if draft.answer else _UNPLACED
         if was_retired:
-            return update.still_retired(_NOTHING_FOUND)
+            is_none = checked.outcome not in ("answered", "open")
+            return update.still_retired(_NOTHING_FOUND if is_none else told)
         if checked.outcome in ("answered", "open"):
-            told = f"another answer was found: {draft.answer}" if draft.answer else _UNPLACED
             return update.quarantined(told, checked.by)
         if checked.is_baseline and checked.located.state != "gone":
             why = "the offline baseline does not find the expected answer"
