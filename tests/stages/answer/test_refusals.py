@@ -205,7 +205,15 @@ def test_what_is_not_is_noticed_in_many_languages(text):
 
 @pytest.mark.parametrize(
     "text",
-    ["krill", "A fee of ten percent.", "On the nose of the knight.", "Ten note cards.", ""],
+    [
+        "krill",
+        "A fee of ten percent.",
+        "On the nose of the knight.",
+        "Ten note cards.",
+        "",
+        "Ofis Ankara'da bulunmaktad\u0131r.",
+        "\u00dccret s\u00f6zle\u015fmede belirtilmi\u015ftir.",
+    ],
 )
 def test_most_answers_say_what_is(text):
     """Else no abstention would be decided without a call."""
