@@ -463,4 +463,7 @@ def _decided(look: Look, critical: float, n_queries: int, *, is_winner: bool) ->
     if is_winner:
         outcome = "b" if look.difference > 0 else "a"
     half = student_quantile(normal_cdf(critical), n_queries - 1) * look.error
-    return DecidedDifference(outcome, look, look.difference - half, look.difference + half)
+    low, high = look.difference - half, look.difference + half
+    if outcome == "tie":  # By signs, where few queries differ: t alone would leave 0 out.
+        low, high = min(low, 0.0), max(high, 0.0)
+    return DecidedDifference(outcome, look, low, high)
