@@ -26,7 +26,7 @@ from ragforge.evaluating.judgments import (
     of_texts,
     relevance_words,
 )
-from ragforge.evaluating.query_variants import variants_note
+from ragforge.evaluating.query_variants import query_variants, variants_note
 from ragforge.evaluating.runs import PRIMARY, MeasuredRun, Qrels, Task, measure_run, primary_of
 from ragforge.evaluating.selection import Part
 from ragforge.files.set.dataset import Dataset
@@ -117,6 +117,7 @@ def load_evaluation_data(
         # No evidence has a place: runs of different chunks are compared as others are.
         task = replace(task, primary=PRIMARY)
         runs = measure_runs(dataset, failures, task, usable, cut)
+    variants = query_variants(dataset, queries.values())
     return EvaluationData(
         queries=queries,
         judgments=judgments,
@@ -127,7 +128,7 @@ def load_evaluation_data(
         systems=read_systems(dataset, failures, queries),
         run_warnings=(
             *usable.warnings,
-            *filter(None, [sample_note(dataset), variants_note(dataset, queries.values())]),
+            *filter(None, [sample_note(dataset), variants_note(variants, len(queries))]),
             *_part_warnings(runs),
         ),
     )

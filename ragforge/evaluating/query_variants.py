@@ -58,18 +58,17 @@ def query_variants(dataset: Dataset, queries: Iterable[Query]) -> dict[str, str]
     return variants
 
 
-def variants_note(dataset: Dataset, queries: Collection[Query]) -> str:
+def variants_note(variants: Mapping[str, str], n_queries: int) -> str:
     """Say that intervals take variants for queries of their own; "" where there are few.
 
     Args:
-        dataset: Has the labels.
-        queries: Those that are measured.
+        variants: See `query_variants`.
+        n_queries: Those that are measured, variants among them.
     """
-    n_variants = len(query_variants(dataset, queries))
-    if n_variants <= _FEW * len(queries):
+    if len(variants) <= _FEW * n_queries:
         return ""
     return (
-        f"{n_variants:,} of {plural(len(queries), 'query asks', 'queries ask')} for what another "
+        f"{len(variants):,} of {plural(n_queries, 'query asks', 'queries ask')} for what another "
         "one asks for (the same answer and evidence): intervals take them for queries of their "
         "own, and are too narrow; one wording of each question tells what the set can show"
     )

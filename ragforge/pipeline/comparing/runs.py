@@ -192,9 +192,10 @@ def compare_runs(
     settings = settings.model_copy(update={"rel_threshold": task.rel_threshold})
     folded = len(level.query_ids & qrels.keys())
     sampled = [note] if (note := sample_note(dataset)) else []
-    varied = list(filter(None, [variants_note(dataset, queries.values())]))
     if sampled and not any(qrels.values()):
         raise DataError(f"{dataset.path}: nothing to compare on: {note}")
+    variants = query_variants(dataset, queries.values())
+    varied = [note] if (note := variants_note(variants, len(queries))) else []
     told = [by_document_text(folded)] if folded else []
     basis = comparison_basis(
         dataset.path,
@@ -211,7 +212,7 @@ def compare_runs(
     retrieved = _retrieved_by(wanted, usable, level, queries.keys(), basis)
     complete = is_complete(dataset, judgments)
     basis = replace(basis, is_complete=complete, is_named=bool(names), reading=reading)
-    basis = replace(basis, variants=query_variants(dataset, queries.values()))
+    basis = replace(basis, variants=variants)
     basis = replace(basis, lacking=level.lacking, is_pool=dataset.manifest.labels in _POOLED)
     basis, retrieved = _without_gone_texts(basis, dataset, retrieved)
     task, cut = replace(task, level=level), chunkings(dataset, level)

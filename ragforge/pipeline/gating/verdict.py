@@ -30,7 +30,7 @@ from ragforge.evaluating.gate import (
 )
 from ragforge.evaluating.graded_by import grades_of, mark_drift
 from ragforge.evaluating.history.changes import Change, changes
-from ragforge.evaluating.query_variants import variants_note
+from ragforge.evaluating.query_variants import query_variants, variants_note
 from ragforge.evaluating.runs import missing_text
 from ragforge.files.set.canaries import read_canaries
 from ragforge.files.set.dataset import Dataset
@@ -126,9 +126,7 @@ def check_subject(
         notes=(
             *notes,
             *_missing(dataset, subject),
-            *filter(
-                None, [sample_note(dataset), variants_note(dataset, dataset.accepted_queries())]
-            ),
+            *filter(None, [sample_note(dataset), _note_on_variants(dataset)]),
             *notes_of(subject, baseline, shared, rules),
             *(uneven_labels(dataset, subject, baseline) if baseline and rules.drops else ()),
             *(calibration.warnings if calibration else ()),
@@ -330,6 +328,11 @@ def untold_failures(dataset: Dataset, name: str, counted: Set[str], n_queries: i
         f"run {name}, which does not tell whether they failed; write those that did as rows "
         "with an error and a ranking of null, or leave the rule out"
     )
+
+
+def _note_on_variants(dataset: Dataset) -> str:
+    queries = dataset.accepted_queries()
+    return variants_note(query_variants(dataset, queries), len(queries))
 
 
 def _missing(dataset: Dataset, subject: Subject) -> Iterator[str]:
