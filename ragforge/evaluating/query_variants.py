@@ -8,7 +8,6 @@ of systems that are equally good.
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-from ragforge.corpus.signs import signed_words
 from ragforge.deferred import pattern
 from ragforge.evaluating.formatting import plural
 from ragforge.files.set.dataset import Dataset
@@ -52,8 +51,7 @@ def query_variants(dataset: Dataset, queries: Iterable[Query]) -> dict[str, str]
         for query in found:
             truth = _quoted(query) or labelled.get(query.query_id, frozenset())
             if query.evidence or (query.answerable and _tells(answer, truth)):
-                signed = frozenset(signed_words(query.expected_answer or ""))
-                of = first.setdefault((truth, signed), query.query_id)
+                of = first.setdefault((truth, _signed(query)), query.query_id)
                 variants |= {query.query_id: of} if of != query.query_id else {}
     return variants
 
@@ -82,6 +80,13 @@ def _tells(answer: str, labelled: _Truth) -> bool:
     if all(level == "document" for level, _ in labelled):
         return len(answer.split()) >= _LEAST_WORDS
     return len(answer) >= _LEAST_CHARS and not answer.isalpha()
+
+
+def _signed(query: Query) -> frozenset[str]:
+    """Return the words of an expected answer that a sign changes, such as -5."""
+    from ragforge.corpus.signs import signed_words  # Few sets have answers that read alike.
+
+    return frozenset(signed_words(query.expected_answer or ""))
 
 
 def _quoted(query: Query) -> _Truth:
