@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Literal
 
 from ragforge.deferred import dataclass
@@ -59,6 +59,8 @@ class EvaluationData:
     systems: Sequence[SystemRecords]
     run_warnings: tuple[str, ...] = ()
     """Which runs are left out because they were made on other chunks, and the like."""
+    variants: Mapping[str, str] = field(default_factory=dict)
+    """See `query_variants`."""
 
     def judges(self) -> tuple[Judge, ...]:
         """Return who judged chunks and answers."""
@@ -126,6 +128,7 @@ def load_evaluation_data(
         task=task,
         runs=runs,
         systems=read_systems(dataset, failures, queries),
+        variants=variants,
         run_warnings=(
             *usable.warnings,
             *filter(None, [sample_note(dataset), variants_note(variants, len(queries))]),

@@ -175,7 +175,7 @@ def settings_text(answers: Answers, found: Found) -> str:
         "",
         "[budget]",
         "# A run that would spend more stops, keeps what it has, and goes on when asked again.",
-        "# It takes a price that is known: input_usd_per_mtok and its twin name another.",
+        "# It takes a price that is known: input_usd_per_mtok and output_usd_per_mtok set one.",
         f"{'# ' if is_offline or answers.base_url else ''}max_cost_usd = 5.0",
         "",
         "[generate]",

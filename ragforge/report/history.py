@@ -48,7 +48,7 @@ from ragforge.measures.measure_names import is_of_evidence
 from ragforge.records import BridgeMean, Evaluation, MeasuredMean, MixedGrades
 
 NOTE: Final = (
-    "Verdicts are by the 95 % interval of the difference, each by itself: of twenty where nothing "
+    "Verdicts are by the 95 % interval and the test, each by itself: of twenty where nothing "
     "moved, one is wrong."
 )
 _LEAST_BAR: Final = 20

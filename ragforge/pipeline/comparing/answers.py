@@ -16,7 +16,7 @@ from ragforge.evaluating.comparison import ComparisonReport
 from ragforge.evaluating.formatting import plural
 from ragforge.evaluating.graded_by import count_silent, grades_of, judge_name, why_unknown
 from ragforge.evaluating.judgments import judges
-from ragforge.evaluating.query_variants import query_variants
+from ragforge.evaluating.query_variants import query_variants, variants_note
 from ragforge.evaluating.selection import Part
 from ragforge.files.set.dataset import Dataset
 from ragforge.files.set.integrity import require_own_chunks
@@ -70,15 +70,7 @@ def compare_answers(
     failures = dataset.failures()
     there = system_names(dataset, failures, queries)
     wanted = list(names) or there
-    hint = f"; {dataset.path} has answers of {', '.join(there) or 'no system'}"
-    left = "" if len(there) > 1 else _left_behind(dataset)
-    check_names(wanted, options.baseline, "system", f"{hint}{left}")
-    for name in wanted:
-        if name not in there:
-            near, known = did_you_mean(name, there), ", ".join(there) or "none"
-            raise DataError(
-                f"{dataset.path}: no answers of system {name!r}{near}; there are: {known}"
-            )
+    _check_systems(dataset, wanted, there, options.baseline)
     records = {item.system: item for item in read_systems(dataset, failures, queries, wanted)}
     systems = [_graded(records[name], dataset) for name in wanted]
     chosen = shared({item.system: item.chosen for item in systems})
@@ -94,6 +86,8 @@ def compare_answers(
     _check_shared(contenders)
     graded = judges((), {item.system: item.grades.values() for item in systems})
     compared = couples(wanted, options.baseline)
+    variants = query_variants(dataset, queries.values())
+    varied = [note] if (note := variants_note(variants, len(queries))) else []
     contest = Contest(
         of="answers",
         contenders=contenders,
@@ -103,12 +97,32 @@ def compare_answers(
         lower_is_better=LOWER_IS_BETTER,
         judged_by=tuple(dict.fromkeys(judge_name(judge) for judge in graded)),
         graded_by=grades_of(graded),
-        warnings=tuple(_warnings(systems)),
+        warnings=(*varied, *_warnings(systems)),
         is_named=bool(names),
         part=part,
-        variants=query_variants(dataset, queries.values()),
+        variants=variants,
     )
     return decide(contest, options)
+
+
+def _check_systems(
+    dataset: Dataset, wanted: Sequence[str], there: Sequence[str], baseline: str | None
+) -> None:
+    """Refuse systems that are too few, or have no answers.
+
+    Raises:
+        DataError: One of them has none.
+        UsageError: There are fewer than two, or one comes twice.
+    """
+    hint = f"; {dataset.path} has answers of {', '.join(there) or 'no system'}"
+    left = "" if len(there) > 1 else _left_behind(dataset)
+    check_names(wanted, baseline, "system", f"{hint}{left}")
+    for name in wanted:
+        if name not in there:
+            near, known = did_you_mean(name, there), ", ".join(there) or "none"
+            raise DataError(
+                f"{dataset.path}: no answers of system {name!r}{near}; there are: {known}"
+            )
 
 
 def _left_behind(dataset: Dataset) -> str:

@@ -311,7 +311,7 @@ def compare_gathered(
     )
     task = found.task
     basis = replace(basis, is_complete=task.is_complete, lacking=task.level.lacking)
-    basis = replace(basis, variants=query_variants(dataset, task.queries))
+    basis = replace(basis, variants=found.variants)
     basis = replace(basis, is_pool=dataset.manifest.labels in _POOLED)
     parts = {run.name: run.task.chosen if run.task else None for run in found.runs}
     wanted = _of_one_part(parts, options, basis)

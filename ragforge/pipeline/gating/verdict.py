@@ -126,7 +126,7 @@ def check_subject(
         notes=(
             *notes,
             *_missing(dataset, subject),
-            *filter(None, [sample_note(dataset), _note_on_variants(dataset)]),
+            *filter(None, [sample_note(dataset), _note_on_variants(dataset, subject)]),
             *notes_of(subject, baseline, shared, rules),
             *(uneven_labels(dataset, subject, baseline) if baseline and rules.drops else ()),
             *(calibration.warnings if calibration else ()),
@@ -330,8 +330,8 @@ def untold_failures(dataset: Dataset, name: str, counted: Set[str], n_queries: i
     )
 
 
-def _note_on_variants(dataset: Dataset) -> str:
-    queries = dataset.accepted_queries()
+def _note_on_variants(dataset: Dataset, subject: Subject) -> str:
+    queries = subject.run.task.queries if subject.run else dataset.accepted_queries()
     return variants_note(query_variants(dataset, queries), len(queries))
 
 

@@ -150,9 +150,10 @@ def test_systems_answers_to_wordings_count_once_too(tmp_path):
             ],
         )
 
-    items = compare_answers(dataset, ["old", "new"], EvaluateSettings()).items
+    report = compare_answers(dataset, ["old", "new"], EvaluateSettings())
 
-    [item] = [one for one in items if one.comparison.measure == "correct"]
+    [item] = [one for one in report.items if one.comparison.measure == "correct"]
+    assert any(text.startswith("40 of 50 queries ask for") for text in report.warnings)
     assert item.comparison.winner == "B"
     assert item.outcome == "UNKNOWN"
 
